@@ -1,6 +1,6 @@
 # docker build --tag=scalable_agent .
 # docker run --rm --volume=/tmp/pong:/logdir scalable_agent \
-#     --recipe=pong_two_cores --logdir=/logdir
+#     --recipe=appo_pong --logdir=/logdir
 FROM python:3.11-slim
 WORKDIR /scalable_agent
 # Videos of robots are drawn by EGL.

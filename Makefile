@@ -41,7 +41,7 @@ help:
 .PHONY: help train test check storm mutations oldest docs clean
 
 train: $(VENV)/installed
-	$(RUN) experiment.py --recipe=pong_two_cores $(FLAGS)
+	$(RUN) experiment.py --recipe=appo_pong $(FLAGS)
 
 test: $(VENV)/installed
 	$(PYTEST) $(TESTS)

@@ -25,6 +25,8 @@ ablation.json, ablation.md and ablation.png.
 """
 
 import argparse
+import collections
+import contextlib
 import json
 import pathlib
 import re
@@ -122,34 +124,27 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
     timeout_s: the most seconds of a run.
     num_kills: the number of times that `killed.py` kills each run.
   """
-  waiting, active, failures = list(cells), {}, []
-  try:
-    while waiting or active:
-      while waiting and len(active) < jobs:
-        cell = waiting.pop(0)
-        active[cell] = (_start(cell, out, common, num_kills),
-                        time.monotonic() + timeout_s)
-      time.sleep(0.2)
-      for cell, (child, deadline) in list(active.items()):
-        code = child.poll()
-        if code is None and time.monotonic() < deadline:
-          continue
-        del active[cell]
-        directory = cell.directory(out)
-        result = 'finished'
-        if code == 0 and running.is_at_end(directory / 'log.txt'):
-          (directory / 'finished.json').write_text(
-              json.dumps(cell.flags(common)))
-        else:
-          result = ('stopped before its end' if code == 0 else
-                    f'exit code {code}, see log.txt' if code else
-                    f'took more than {timeout_s:g} s')
-          programs.stop(child)
-          failures.append(f'{directory}: {result}')
-        print(f'{directory}: {result}, {len(waiting) + len(active)} to go',
-              flush=True)
-  finally:
-    programs.stop(*(child for child, _ in active.values()))
+  deadlines, failures = {}, []
+
+  def start(cell):
+    deadlines[cell] = time.monotonic() + timeout_s
+    return _start(cell, out, common, num_kills)
+
+  with contextlib.closing(running.ends(
+      collections.deque(cells), jobs, start, 0.2,
+      is_over=lambda cell: time.monotonic() >= deadlines[cell])) as ends:
+    for cell, code, num_left in ends:
+      directory = cell.directory(out)
+      result = 'finished'
+      if code == 0 and running.is_at_end(directory / 'log.txt'):
+        (directory / 'finished.json').write_text(
+            json.dumps(cell.flags(common)))
+      else:
+        result = ('stopped before its end' if code == 0 else
+                  f'exit code {code}, see log.txt' if code else
+                  f'took more than {timeout_s:g} s')
+        failures.append(f'{directory}: {result}')
+      print(f'{directory}: {result}, {num_left} to go', flush=True)
   return failures
 
 

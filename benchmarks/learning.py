@@ -86,7 +86,8 @@ def _with_and_without(
 
 
 def _cue(algorithm: str, name: str, level_flags: tuple[str, ...], delay: int,
-         num_frames: int, limit: float) -> dict[str, Recipe]:
+         num_frames: int, limit: float,
+         of: str = 'last') -> dict[str, Recipe]:
   """Returns recipes of a level with a cue `delay` steps before a choice.
 
   The last action is not shown: actions could carry the cue.
@@ -94,7 +95,7 @@ def _cue(algorithm: str, name: str, level_flags: tuple[str, ...], delay: int,
   steps = max(delay, 10)
   return _with_and_without(
       f'{algorithm}_{name}', Recipe(
-          f'{algorithm}_catch', num_frames // 10, 100, .95, flags=(
+          f'{algorithm}_catch', num_frames // 10, 100, .95, of, flags=(
               *level_flags, f'--total_environment_frames={num_frames}',
               '--hidden_sizes=32', '--num_action_repeats=1', '--batch_size=32',
               '--learning_rate=0.002', '--min_replay_steps=500',
@@ -119,14 +120,15 @@ def _of_memory() -> dict[str, Recipe]:
   for length in (20, 50):
     recipes |= _cue(
         'ddqn', f'tmaze_{length}', (f'--level_name=tmaze_{length}',),
-        length // 2 + 2, 100_000, .6)
+        length + 2, 100_000, .6, 'best')
   for algorithm in ('sac', 'td3', 'ddpg', 'mpo'):
     recipes |= _with_and_without(
         f'{algorithm}_pendulum_position', Recipe(
             f'{algorithm}_pendulum', 5000, 100, -250, flags=(
                 '--level_name=pendulum_position',
-                '--total_environment_frames=50000', '--learning_rate=0.0003')),
-        -400, '--batch_size=32')
+                '--total_environment_frames=50000',
+                '--target_update_rate=0.01')),
+        -400, '--batch_size=16', '--updates_per_step=0.25')
   for algorithm in ('ddqn', 'sac', 'mpo'):
     recipes |= _with_and_without(
         f'{algorithm}_cartpole_position', Recipe(

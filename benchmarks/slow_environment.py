@@ -1,8 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Environments that only sleep: 1, 5 or 20 ms a step, or 2 s a reset.
+"""Environments that only sleep: 1, 5 or 20 ms a step, or 2 or 3 s a reset.
 
-With this directory on PYTHONPATH, `slow_environment:SlowEnvironment5ms-v0` and
-`slow_environment:SlowResets-v0` are names of levels.
+With this directory on PYTHONPATH, `slow_environment:SlowEnvironment5ms-v0`,
+`slow_environment:SlowResets-v0` and `slow_environment:SlowMaps-v0` are names of
+levels.
 """
 
 import time
@@ -56,8 +57,15 @@ class SlowResets(SlowEnvironment):
   _LENGTHS, _RESET_S = (25, 75), 2.
 
 
+class SlowMaps(SlowEnvironment):
+  """As DeepMind Lab with maps: each reset sleeps for three seconds."""
+  _LENGTHS, _RESET_S = (100, 700), 3.
+
+
 gymnasium.register('SlowResets-v0', entry_point=f'{__name__}:SlowResets',
                    kwargs={'step_ms': 0})
+gymnasium.register('SlowMaps-v0', entry_point=f'{__name__}:SlowMaps',
+                   kwargs={'step_ms': 2})
 for _step_ms in STEP_MS:
   gymnasium.register(
       level_name(_step_ms).rpartition(':')[2],

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Trains and tests agents: flags in, checkpoints and scores out.
 
-  python experiment.py --recipe=pong_two_cores --logdir=/tmp/a
+  python experiment.py --recipe=appo_pong --logdir=/tmp/a
   python experiment.py --mode=check --level_name=my_levels:Corridor-v0
   python experiment.py --logdir=/tmp/a --mode=test
   python experiment.py --logdir=/tmp/a,/tmp/b --mode=table
@@ -46,7 +46,7 @@ from scalable_agent.settings.suite_settings import OF_SUITES
 # Module and function of every mode. The function takes a Config and returns the
 # exit code. The module is imported late: main must first set environment
 # variables of TensorFlow, and environment processes must not import TensorFlow.
-MODES = {'train': ('scalable_agent.runs.training', 'train'),
+MODES = {'train': ('scalable_agent.runs.training', 'train_as_set'),
          'check': ('scalable_agent.modes.check', 'run'),
          'test': ('scalable_agent.modes.test', 'run'),
          'table': ('scalable_agent.scores.comparing', 'compare'),

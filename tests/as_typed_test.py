@@ -83,12 +83,12 @@ class AsTypedTest(absltest.TestCase):
     self.assertIn('checkpoint', os.listdir(self.logdir))
 
   def _check_cluster(self, num_actors, *args):
-    """Trains and tests with a learner and actors, each a command."""
+    """Trains with a learner and two actors, each a command."""
     if not _is_free(8000):
       self.skipTest('Another program uses port 8000.')
     actors = [self._start(
         '--job_name=actor', f'--task={i}', f'--num_actors={num_actors}',
-        '--level_name=dmlab30', self.dataset) for i in range(num_actors)]
+        '--level_name=dmlab30', self.dataset) for i in range(2)]
     learner = self._start('--job_name=learner', '--task=0',
                           f'--num_actors={num_actors}', *_LEARNER, *args)
     output = self._check(learner)
@@ -97,6 +97,10 @@ class AsTypedTest(absltest.TestCase):
       self.assertIn(f'Actor {i} ends, as the run has ended.',
                     self._check(actor))
     self.assertIn('checkpoint', os.listdir(self.logdir))
+
+  @pytest.mark.storm
+  def test_two_of_150_actors(self):
+    self._check_cluster(150, *_SMALL, '--total_environment_frames=5000')
 
   @pytest.mark.storm
   def test_learner_and_actors(self):

@@ -10,15 +10,18 @@ import csv
 import os
 import subprocess
 import sys
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import gymnasium
 import psutil
 import pytest
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(_ROOT, 'benchmarks'))
 import own_problems  # pylint: disable=g-import-not-at-top,wrong-import-position
+import slow_environment  # pylint: disable=g-import-not-at-top,wrong-import-position
 
 _MARK = 'SCALABLE_AGENT_BENCHMARKS_TEST'  # An environment variable.
 _CATCH = ('--level_name=catch --agent=mlp --nouse_lstm --num_actors=2 '
@@ -86,6 +89,18 @@ def _is_of(process, out):
     return process.environ().get(_MARK) == out
   except psutil.Error:  # It has ended, or is of somebody else.
     return False
+
+
+class SlowEnvironmentTest(absltest.TestCase):
+
+  def test_each_episode_begins_with_a_map(self):
+    env = gymnasium.make('slow_environment:SlowMaps-v0')
+    with mock.patch.object(slow_environment.time, 'sleep') as sleep:
+      for _ in range(2):
+        env.reset(seed=1)
+        sleep.assert_called_with(3)
+      env.step(0)
+    self.assertBetween(sleep.call_args.args[0], 0, .002)
 
 
 class OwnProblemsTest(absltest.TestCase):

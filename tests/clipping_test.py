@@ -13,6 +13,8 @@ from scalable_agent.runs import clipping
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
+_DISCRETE = structs.ActionSpec((2,))
+
 
 def _config(**settings):
   return config_lib.Config(
@@ -76,17 +78,40 @@ class WatchTest(parameterized.TestCase):
     self.assertEmpty(watch([_note(np.zeros(1000), numbers)]))
     self.assertEmpty(watch([_note(np.full(2000, 9.), numbers)]))
 
+  def _actions(self, share, n=2000):
+    """A note of one number per action; `share` of the numbers are 1."""
+    return _note(np.zeros(n), np.where(
+        np.arange(n) < share * n, 1., 0.).astype(np.float32))
+
   def test_actions_are_judged_again_and_again(self):
     watch = clipping.Watch(_config(squash_actions=True))
-    note = lambda share, n=600: _note(np.zeros(n), np.where(
-        np.arange(n) < share * n, 1., 0.).astype(np.float32))
     for _ in range(7):
-      self.assertEmpty(watch([note(.05)]))
-    [line] = watch([note(.3)])  # Within steps 3,601 to 4,800.
+      self.assertEmpty(watch([self._actions(.05)]))
+    self.assertEmpty(watch([self._actions(.05, 600)]))
+    [line] = watch([self._actions(.3, 600)])
     self.assertEqual(
-        line, '18 % of the numbers of the last 1,200 of 4,800 actions are at '
+        line, '18 % of the numbers of the last 1,200 of 15,200 actions are at '
         'a bound of the action space.')
-    self.assertEmpty(watch([note(1., 5000)]))  # Said once.
+    self.assertEmpty(watch([self._actions(1., 5000)]))  # Said once.
+
+  def test_early_actions_are_not_judged(self):
+    watch = clipping.Watch(_config(squash_actions=True))
+    for _ in range(4):
+      self.assertEmpty(watch([self._actions(1.)]))
+    self.assertLen(watch([self._actions(1.)]), 1)
+
+  @parameterized.parameters(
+      (1., {}), (.6, {'initial_scale': .6}),
+      (1., {'algorithm': 'impala', 'squash_actions': False}),
+      (.3, {'algorithm': 'mpo', 'initial_scale': .3}))
+  def test_the_noise_of_a_new_policy_is_no_line(self, scale, values):
+    settings = _config(**values)
+    noise = np.random.default_rng(0).normal(
+        0, scale, [20_000, 2]).astype(np.float32)
+    self.assertEmpty(clipping.Watch(settings)([_note(np.zeros(20_000), noise)]))
+    noise[:5000] = 1
+    self.assertLen(
+        clipping.Watch(settings)([_note(np.zeros(20_000), noise)]), 1)
 
   @parameterized.parameters(
       ('abs_one', 1.), ('abs_one', -1.), ('none', 900.),
@@ -106,20 +131,24 @@ class WatchTest(parameterized.TestCase):
         2. * (np.arange(1000) % 10 == 0))]))
 
   def test_actions_at_their_bounds(self):
-    actions = np.zeros([1000, 2], np.float32)
-    actions[:201, 1] = -1.5  # Of 2,000 numbers.
-    rewards = np.zeros(1000)
+    n = 10_000
+    rewards, actions = np.zeros(n), np.zeros([n, 2], np.float32)
+    actions[:5000, 1], actions[:3600, 0] = -1.5, 1.5  # 43 of 100 numbers.
     [line] = clipping.Watch(_config())([_note(rewards, actions)])
     self.assertStartsWith(
-        line, '10 % of the numbers of the first 1,000 actions are at a bound '
-        'of the action space: actions beyond a bound are clipped;')
-    [line] = clipping.Watch(_config(squash_actions=True))([
-        _note(rewards, np.sign(actions))])
+        line, '43 % of the numbers of the last 10,000 of 10,000 actions are at '
+        'a bound of the action space: actions beyond a bound are clipped;')
+    self.assertEmpty(clipping.Watch(_config())([
+        _note(rewards, np.where(np.arange(n)[:, None] < 4100, actions, 0))]))
+    squashed = _config(squash_actions=True)
+    actions[:] = 0
+    actions[:2001, 1] = -1
+    [line] = clipping.Watch(squashed)([_note(rewards, actions)])
     self.assertEndsWith(line, 'of the action space.')
+    actions[0, 1] = 0
+    self.assertEmpty(clipping.Watch(squashed)([_note(rewards, actions)]))
     self.assertEmpty(clipping.Watch(_config())([
-        _note(rewards, np.where(np.arange(1000)[:, None] < 100, actions, 0))]))
-    self.assertEmpty(clipping.Watch(_config())([
-        _note(rewards, np.full(1000, 3))]))  # Discrete.
+        _note(rewards, np.full(n, 3))]))  # Discrete.
 
   def test_observations(self):
     watch = clipping.Watch(_config(normalise_observations='auto'))
@@ -139,22 +168,30 @@ class WatchTest(parameterized.TestCase):
     self.assertEqual(normaliser.clipped(seen), (6, 3))
 
   def test_the_start_says_it(self):
+    said = lambda settings, actions=_DISCRETE: clipping.said(settings, actions)
     self.assertEqual(
-        clipping.rewards_said(_config(algorithm='sac')),
+        said(_config(algorithm='sac')),
         'Rewards are not changed (--reward_clipping=none).')
     self.assertEqual(
-        clipping.rewards_said(_config(
-            normalise_returns=True, normalise_observations='none')),
+        said(_config(normalise_returns=True, normalise_observations='none')),
         'Rewards are not changed (--reward_clipping=none). Returns are '
         'normalised by their mean and standard deviation '
         '(--normalise_returns).')
     self.assertEqual(
-        clipping.rewards_said(_config(
-            reward_clipping='abs_one', normalise_observations='auto',
-            normalise_returns=False)),
+        said(_config(reward_clipping='abs_one', normalise_observations='auto',
+                     normalise_returns=False)),
         'Rewards are clipped to [-1, 1] (--reward_clipping=abs_one). '
         'Observations are normalised, and clipped to 5 standard deviations '
         '(--normalise_observations=auto).')
+    clipped = ' Actions beyond a bound of the action space are clipped.'
+    for algorithm, squash, expected in (
+        ('appo', False, True), ('appo', True, False), ('sac', None, False),
+        ('mpo', None, True)):
+      config = _config(algorithm=algorithm, **(
+          {} if squash is None else {'squash_actions': squash}))
+      self.assertEqual(
+          said(config, structs.ActionSpec((), 2)).endswith(clipped), expected)
+      self.assertNotIn('Actions', said(config))
 
 
 MUTATIONS = (
@@ -171,10 +208,22 @@ MUTATIONS = (
     )),
     dict(file='runs/clipping',
          catches='test_actions_are_judged_again_and_again', rows=(
-        ('only the first actions', 'self._actions_said = share > _SHARE or',
-         'self._actions_said = True or'),
-        ('actions said again', 'self._actions_said = share > _SHARE or',
-         'self._actions_said ='),
+        ('only the first actions', '      self._actions_said = True\n'
+         '      return []\n    share', '      return []\n'
+         '    self._actions_said = True\n    share'),
+        ('actions said again', '    self._actions_said = True\n'
+         '    return [f', '    return [f'),
+    )),
+    dict(file='runs/clipping', catches='test_early_actions_are_not_judged',
+         rows=(
+        ('actions are judged at once',
+         'self._num_steps < _NUM_FIRST_STEPS', 'False'),
+    )),
+    dict(file='runs/clipping',
+         catches='test_the_noise_of_a_new_policy_is_no_line', rows=(
+        ('noise is said', '_SHARE + self._share_at_start', '_SHARE'),
+        ('variances', '_AT_BOUND / settings.initial_scale / math',
+         '_AT_BOUND / math'),
     )),
     dict(file='networks/normalisers',
          catches='test_normalised_numbers_are_counted', rows=(

@@ -114,7 +114,8 @@ class OtherWordsTest(parameterized.TestCase):
       ('lr', '--learning_rate?'), ('num-envs', '--num_actors?'),
       ('algo', '--algorithm?'), ('ppo.gae_lambda', '--lambda_?'),
       ('nocuda', ': a GPU is used if TensorFlow finds one.'),
-      ('log_std_init', '--initial_scale (a standard deviation, '))
+      ('log_std_init', '--initial_scale (a standard deviation, '),
+      ('sigma', '--scale_from_state, with --algorithm=impala or appo?'))
   def test_of_flags(self, name, expected):
     self.assertIn(expected, other_words.of_flag(name))
 

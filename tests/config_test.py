@@ -382,10 +382,12 @@ class AlgorithmsTest(parameterized.TestCase):
       'dmlab30', 'catch,lab/contributed/dmlab30/lasertag_one_opponent_large')
   def test_levels_that_no_seed_repeats(self, level_name):
     values = dict(level_name=level_name, num_actor_groups=1)
-    with self.assertRaisesRegex(
-        errors.ConfigError, 'deterministic=True cannot be used with '
-        f'{level_name.split(",")[-1]}: no seed repeats'):
-      config_lib.Config(deterministic=True, **values)
+    for num_actor_groups in 1, 64:  # No second error follows the first.
+      with self.assertRaisesRegex(
+          errors.ConfigError, 'deterministic=True cannot be used with '
+          f'{level_name.split(",")[-1]}: no seed repeats'):
+        config_lib.Config(deterministic=True, level_name=level_name,
+                          num_actor_groups=num_actor_groups)
     config_lib.Config(**values)
     config_lib.Config(deterministic=True, mode='test', **values)
     config_lib.Config(deterministic=True, num_actor_groups=1,

@@ -620,7 +620,7 @@ class ProgramTest(_ProgramTest):
         'replay-1', '--algorithm=ddqn', '--min_replay_steps=100',
         '--unroll_length=2', '--updates_per_step=0.25',
         '--total_environment_frames=3000', *args)
-    self._wait_for(process, 'The replay has')
+    self._wait_for(process, 'The saved replay has')
     rest, _ = process.communicate()
     self.assertEqual(process.returncode, 0, rest)
     self.assertNotIn('Traceback', ''.join(self.lines) + rest)

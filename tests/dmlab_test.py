@@ -628,7 +628,7 @@ class FakeTest(_FakeLab, parameterized.TestCase):
 
   @parameterized.parameters('rooms_watermaze', 'natlab_fixed_large_map')
   def test_levels_with_prebuilt_maps(self, level):
-    cache = mock.Mock()
+    cache = mock.Mock(fetch=mock.Mock(return_value=False))
     self.make('contributed/dmlab30/' + level, level_cache=cache).reset()
     cache.fetch.assert_not_called()
 

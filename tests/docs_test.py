@@ -40,12 +40,12 @@ _RESULTS = sorted(
 # Flags of other programs: absl, ray, torchbeast, http.server, and those in
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
-    flagfile help helpfull address beside head env directory burn_in episodes
-    every_s faults first first_seed greedy foreground game interval jobs kills
-    kinds learners limit_min mark names network networks num_trials only out
-    parts peers population programs repeats replay rounds rungs runs search
-    seconds seeds simulate lr num_envs step_ms sweep to_limit trace try_settings
-    variants version warm_up_s what window_s
+    flagfile help helpfull address beside burn_in directory env episodes every_s
+    faults first first_seed foreground game greedy groups head interval jobs
+    kills kinds learners limit_min lr mark names network networks num_envs
+    num_trials only out parts peers population programs repeats replay rounds
+    rungs runs search seconds seeds simulate step_ms sweep to_limit trace
+    try_settings variants version warm_up_s what window_s
 """.split())
 
 

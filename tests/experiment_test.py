@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of the program as its users run it: real processes, real signals."""
+"""Tests of the program as users run the program: processes, signals."""
 
 import collections
 import contextlib
@@ -54,7 +54,7 @@ _VECTOR = structs.EnvironmentSpec(
 _CATCH = ('--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
           '--num_actors=2', '--batch_size=2', '--unroll_length=5',
           '--progress_secs=0.5')
-# For tests in which it does not matter what is computed: half the start-up.
+# For tests whose numbers do not matter: half the start-up.
 _CHEAP = ('--nouse_lstm', '--xla=none')
 
 
@@ -231,7 +231,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertGreater(restored, 0)
     self.assertGreater(_frames(_wait_for(resumed, ' of ')), restored)
     children = _children(resumed)
-    resumed.send_signal(signal.SIGTERM)  # As `kill` sends it.
+    resumed.send_signal(signal.SIGTERM)  # As `kill` does.
     output, _ = resumed.communicate()
     self.assertEqual(resumed.returncode, 0, output)
     self.assertIn('Saved', output)
@@ -254,7 +254,7 @@ class ProcessTest(parameterized.TestCase):
 
   def _check_signal(self, number):
     # Long unrolls: the learner waits for environments when the signal comes,
-    # and SIGTERM to the group ends them while it waits.
+    # and SIGTERM to the group ends the environments during the wait.
     process = _start(f'--logdir={self.logdir}', '--unroll_length=500',
                      *_CHEAP)
     _wait_for(process, ' of ')
@@ -274,8 +274,8 @@ class ProcessTest(parameterized.TestCase):
     children = _children(process)
     try:
       for child in children:
-        if child.ppid() != process.pid:  # An environment; it will be waited
-          child.suspend()  # for at the end, until somebody is impatient.
+        if child.ppid() != process.pid:  # The end waits for the environment,
+          child.suspend()  # until somebody is impatient.
       process.send_signal(signal.SIGINT)
       _wait_for(process, 'Saved')
       process.send_signal(signal.SIGINT)
@@ -296,7 +296,7 @@ class ProcessTest(parameterized.TestCase):
                      '--level_name=fake_environments:fake/NeverReady-v0')
     while not psutil.Process(process.pid).children():
       time.sleep(0.1)
-    time.sleep(5)  # By then, it nearly always hangs.
+    time.sleep(5)  # Long enough to hang, nearly always.
     children = _children(process)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate()
@@ -360,7 +360,7 @@ class ProcessTest(parameterized.TestCase):
     process = _start(f'--logdir={self.logdir}', *_CHEAP,
                      '--level_name=fake_environments:fake/RaisesLater-v0')
     children = []
-    while process.poll() is None:  # All children that it ever has.
+    while process.poll() is None:  # All children that ever are.
       with contextlib.suppress(psutil.NoSuchProcess):
         children.extend(psutil.Process(process.pid).children(recursive=True))
       time.sleep(0.1)
@@ -460,7 +460,7 @@ class MemoryTest(parameterized.TestCase):
 class SavingTest(absltest.TestCase):
 
   def _train(self, failures, *args):
-    """Trains while some checkpoints cannot be written; returns what came."""
+    """Trains while some checkpoints cannot be written; returns the output."""
     write, logdir = checkpointing.Checkpointer._write, (
         self.create_tempdir().full_path)
 
@@ -558,16 +558,20 @@ class BadInputTest(parameterized.TestCase):
     if before is not None:
       self.assertEqual(os.listdir(settings['logdir']), before)
 
-  def test_ray_is_not_installed(self):
+  @parameterized.parameters(
+      ('--ray_address', '--ray_address=local'),
+      ('--task', '--job_name=learner', '--task=0', '--num_actors=150'),
+      ('--task', '--job_name=actor', '--task=7', '--num_actors=150'))
+  def test_ray_is_not_installed(self, name, *flags):
     found = importlib.util.find_spec
     with mock.patch.object(
         importlib.util, 'find_spec',
         lambda name, *args: None if name == 'ray' else found(name, *args)):
-      code, output = _main('--ray_address=local',
-                           f'--logdir={self.create_tempdir().full_path}')
+      code, output = _main(
+          *flags, f'--logdir={self.create_tempdir().full_path}')
     self.assertEqual(code, 2, output)
-    self.assertIn('--ray_address needs ray: pip install '
-                  '"scalable_agent[ray]".', output)
+    self.assertIn(f'{name} needs ray: pip install "scalable_agent[ray]".',
+                  output)
 
 
 @pytest.mark.slow
@@ -691,7 +695,7 @@ class TestModeTest(absltest.TestCase):
       with flagsaver.flagsaver(mode='table', logdir=self.settings['logdir']), \
           contextlib.redirect_stdout(io.StringIO()), \
           contextlib.redirect_stderr(io.StringIO()) as stderr:
-        # It has left an empty file, which is no test.
+        # The failed write has left an empty file, which is no test.
         self.assertEqual(experiment.main(['experiment.py']), 2)
     self.assertIn('holds no table of a test', stderr.getvalue())
     self._test()
@@ -771,7 +775,7 @@ class LevelsTest(absltest.TestCase):
     played = collections.Counter()
 
     def stop_when_all_have_played(update):
-      # Each environment that counts begins with 1 + 2, and never has it again.
+      # Each environment that counts begins with 1 + 2, and never again.
       played.update(e.level_name for e in update.episodes
                     if e.episode_return == 3 or e.level_name != 'counting')
       if played['counting'] >= 3 and played['MountainCar-v0']:
@@ -831,7 +835,7 @@ class FlagsTest(parameterized.TestCase):
     self.assertIs(saved.dynamic_batching, False)
     self.assertEqual(saved.micro_batch_size, 2)
     self.assertIn(saved.xla, ('none', 'policy'))
-    # It is also what is made.
+    # Policies and learner are made with the saved settings.
     for make in (make_policies, make_learner):
       self.assertEqual(make.call_args.args[0], saved)
 

@@ -1365,7 +1365,7 @@ MUTATIONS = (
              'rows /= 1'),
         )),
     dict(
-        file='networks/agents',
+        file='networks/critics',
         catches='test_agent_critics_and_targets_see_normalised_observations',
         rows=(
             ('critics see raw observations',

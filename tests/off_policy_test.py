@@ -157,8 +157,8 @@ def _gaussian(net, o):
 
 
 @functools.cache
-def _two_seeds():
-  seeds = tf.random.experimental.stateless_split(_SEED, 2).numpy()
+def _two_seeds(seed):
+  seeds = tf.random.experimental.stateless_split(seed, 2).numpy()
   return [tuple(seed) for seed in seeds.tolist()]
 
 
@@ -172,9 +172,11 @@ class _Truth:
 
   Attributes:
     errors: `[B]`, those of `base.Loss`.
+    seed: the seed of `Algorithm.loss`.
   """
 
   def __init__(self, algorithm, case, transitions, weights):
+    self.seed = _SEED
     self.name, self.actions, _ = _CASES[case]
     self.settings = _config(case)
     numpy = lambda x: x.numpy().astype(np.float64)
@@ -234,7 +236,7 @@ class _Truth:
     t, settings = self.transitions, self.settings
     action_t = np.tanh(_dense(self.targets[:4], t.next_observation))
     if self.name == 'td3':
-      noise = settings.target_noise * _noise(action_t.shape, _SEED)
+      noise = settings.target_noise * _noise(action_t.shape, self.seed)
       clip = settings.target_noise_clip
       action_t = np.clip(action_t + np.clip(noise, -clip, clip), -1, 1)
     value_t = np.min([_values(net, t.next_observation, action_t)
@@ -249,7 +251,7 @@ class _Truth:
     smallest = lambda nets, *inputs: np.min(
         [_values(net, *inputs) for net in _networks(nets)], 0)
     if self.actions.size:
-      seeds = _two_seeds()
+      seeds = _two_seeds(self.seed)
 
       def sample(net, o, seed):
         mean, std = _gaussian(net, o)
@@ -331,7 +333,8 @@ class _Truth:
     t, settings = self.transitions, self.settings
     o, num_samples = t.next_observation, settings.num_samples
     mean_t, std_t = _gaussian(self.targets[:4], o)
-    actions = mean_t + std_t * _noise((num_samples, *mean_t.shape), _SEED)
+    actions = mean_t + std_t * _noise(
+        (num_samples, *mean_t.shape), self.seed)
     inside = np.clip(actions, -1, 1)
     q_t = np.array([
         np.min([_values(net, o, a) for net in _networks(self.targets[4:])], 0)
@@ -864,6 +867,10 @@ MUTATIONS = (
         ('values of the target not scaled back',
          'q_learning.not_rescaled(value_t)',
          'value_t'),
+        ('rewards rescaled',
+         'seen.reward, seen.discount, q_learning.not_rescaled(value_t)',
+         'q_learning.rescaled(seen.reward), seen.discount, '
+         'q_learning.not_rescaled(value_t)'),
         ('target not rescaled',
          'y = q_learning.rescaled(q_learning.td_targets(\n          '
          'seen.reward, seen.discount, q_learning.not_rescaled(value_t)))',
@@ -915,8 +922,10 @@ MUTATIONS = (
          catches='test_losses_errors_and_gradients_td3_three_critics_weighted',
          rows=(
         ('values of the critics as those of their targets',
-         'q.model(observation, action) for q in self._targets',
-         'q(observation, action) for q in self._critics'),
+         'q.model(self._input(q.model, observation), action)\n'
+         '        for q in self._targets',
+         'q(self._input(q, observation), action)\n'
+         '        for q in self._critics'),
     )),
     dict(file='algorithms/ddqn',
          catches='test_losses_errors_and_gradients_ddqn_weighted', rows=(
@@ -981,8 +990,8 @@ MUTATIONS = (
     dict(file='algorithms/ddpg',
          catches='test_random_actions_in_the_warm_up_only_ddpg', rows=(
         ('action of the replay in the policy loss',
-         'self._critics.first(seen.policy.now, action)',
-         'self._critics.first(seen.policy.now, seen.action)'),
+         'self._critics.first(given[0], action)',
+         'self._critics.first(given[0], seen.action)'),
         ('warm-up without an end', 'self.agent.set_epsilon(0.0)',
          'self.agent.set_epsilon(1.0)'),
     )),
@@ -1027,9 +1036,9 @@ MUTATIONS = (
          catches='test_losses_errors_and_gradients_td3_three_critics_weighted',
          rows=(
         ('mean of the critics in the policy loss',
-         'self._critics.first(seen.policy.now, action), seen.weights)',
+         'self._critics.first(given[0], action), seen.weights)',
          'tf.reduce_mean(self._critics.values(\n              '
-         'seen.policy.now, action), 0), seen.weights)'),
+         'given, action), 0), seen.weights)'),
     )),
     dict(file='algorithms/td3',
          catches='test_td3_computes_no_policy_loss_that_is_not_due', rows=(
@@ -1050,19 +1059,18 @@ MUTATIONS = (
          'action_t)',
          'self._critics.values(\n            seen.target.next, action_t)'),
         ('one seed for both samples',
-         'seen.policy.now, seeds[1]',
-         'seen.policy.now, seeds[0]'),
+         'self._sample(params, seeds[1])',
+         'self._sample(params, seeds[0])'),
         ('logarithm of another sample',
-         'return policy.sample_and_log_prob(seed)',
-         'return (policy.sample_and_log_prob(seed)[0],\n'
-         '            policy.sample_and_log_prob(seed + 1)[1])'),
+         'return distributions.tanh_normal(params).sample_and_log_prob(seed)',
+         'return tuple(distributions.tanh_normal(params)'
+         '.sample_and_log_prob(seed + i)[i] for i in range(2))'),
         ('target entropy of a part for the whole action',
          'settings.target_entropy_per_part * spec.size',
          'settings.target_entropy_per_part'),
         ('first critic in the policy loss',
-         'q_learning.smallest(self._critics.values(seen.policy.now, '
-         'action))',
-         'self._critics.first(seen.policy.now, action)'),
+         'q_learning.smallest(self._critics.values(given, action))',
+         'self._critics.first(given[0], action)'),
     )),
     dict(file='algorithms/sac',
          catches='test_losses_errors_and_gradients_sac_zero_weighted', rows=(
@@ -1079,8 +1087,8 @@ MUTATIONS = (
          'temperature = tf.exp(self._log_temperature)',
          'temperature = tf.identity(self._log_temperature)'),
         ('policy at the wrong observation, discrete',
-         'logits = self.agent.params(seen.policy.now)',
-         'logits = self.agent.params(seen.policy.next)'),
+         'logits, logits_t = seen.params(self.agent.params)',
+         'logits_t, logits = seen.params(self.agent.params)'),
     )),
     dict(file='algorithms/sac',
          catches='test_losses_errors_and_gradients_sac_discrete_zero_weighted',

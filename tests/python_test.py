@@ -1,7 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of recipes and of environments without an id, from Python."""
 
+import dataclasses
 import os
+import signal
 import subprocess
 import sys
 from unittest import mock
@@ -16,8 +18,8 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.environments import own_levels
-from scalable_agent.modes import training as modes_training
 from scalable_agent.processes import signals
+from scalable_agent.runs import training
 from scalable_agent.settings import recipes
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -64,7 +66,7 @@ class RecipeTest(parameterized.TestCase):
       make('cartpole', batch_size=0)
 
 
-class EnvironmentTest(absltest.TestCase):
+class EnvironmentTest(parameterized.TestCase):
 
   @pytest.mark.storm
   def test_a_function_is_a_level(self):
@@ -100,26 +102,43 @@ class EnvironmentTest(absltest.TestCase):
 
   def _train(self, **settings):
     """Trains without learning; returns the settings that were used."""
-    with mock.patch.object(modes_training.training, 'train') as train, (
-        mock.patch.object(modes_training.loading, 'load')):
-      scalable_agent.train(scalable_agent.Config(**settings))
-    return train.call_args.args[0]
+    with mock.patch.object(training, 'run') as run:
+      training.train(scalable_agent.Config(**settings))
+    return run.call_args.args[0]
 
   def test_a_resumed_run_keeps_its_reward_clipping(self):
     settings = dict(logdir=self.create_tempdir().full_path,
                     level_name='CartPole-v1')
     scalable_agent.Config(**settings, reward_clipping='abs_one').save()
-    with mock.patch.object(
-        modes_training.checkpointing, 'latest_number', return_value=1):
-      self.assertEqual(self._train(**settings).reward_clipping, 'abs_one')
-      for other in ({'reward_clipping': 'soft_asymmetric'},
-                    {'algorithm': 'appo'}):
-        config = scalable_agent.Config(**settings, **other)
-        self.assertEqual(self._train(**settings, **other), config)
+    self.assertEqual(self._train(**settings).reward_clipping, 'abs_one')
+    for other in ({'reward_clipping': 'soft_asymmetric'},
+                  {'algorithm': 'appo'}):
+      config = scalable_agent.Config(**settings, **other)
+      self.assertEqual(self._train(**settings, **other), config)
 
-  def test_stopped_before_the_first_checkpoint(self):
-    with self.assertRaises(signals.Stopped):
-      self._train(logdir=self.create_tempdir().full_path)
+  def test_a_flag_replaces_the_reward_clipping_of_the_run(self):
+    flags = ['--level_name=CartPole-v1', '--reward_clipping=none',
+             f'--logdir={self.create_tempdir().full_path}']
+    config = experiment.parse(flags)
+    dataclasses.replace(config, reward_clipping='abs_one').save()
+    with mock.patch.object(training, 'run') as run:
+      experiment.import_mode(config)(config)
+    self.assertEqual(run.call_args.args[0], config)
+
+  @parameterized.parameters(signal.SIGINT, signal.SIGTERM)
+  def test_stopped_before_the_first_checkpoint(self, number):
+
+    def run(config, make_acting, stop, *unused):
+      signals.wait_for(stop, 'the first update')
+      os.kill(os.getpid(), number)
+      self.assertTrue(stop.wait(10))
+      return 0
+
+    config = scalable_agent.Config(logdir=self.create_tempdir().full_path)
+    with mock.patch.object(training, 'run', run):
+      with self.assertRaises(signals.Stopped) as e:
+        scalable_agent.train(config)
+    self.assertEqual(e.exception.args, (128 + number,))
 
 
 class QuietTest(absltest.TestCase):
@@ -146,12 +165,21 @@ MUTATIONS = (
          'elif any(family.levels.is_level(level_name)\n'
          '           for family in environments.FAMILIES):', 'elif False:'),
     )),
-    dict(file='modes/training',
+    dict(file='runs/training',
+         catches='test_stopped_before_the_first_checkpoint', rows=(
+        ('every signal is SIGINT', 'raise signals.Stopped(128 + stop.number)',
+         'raise signals.Stopped(130)'),
+    )),
+    dict(file='runs/setup',
          catches='test_a_resumed_run_keeps_its_reward_clipping', rows=(
         ('the new default', 'config_lib.with_saved_clipping(config)',
          'config'),
         ('all settings are kept',
-         'if config.reward_clipping == default.reward_clipping:', 'if True:'),
+         'if config.reward_clipping != default.reward_clipping:', 'if False:'),
+    )),
+    dict(file='experiment',
+         catches='test_a_flag_replaces_the_reward_clipping_of_the_run', rows=(
+        ('the flag is not heard', "'train_as_set'", "'train'"),
     )),
     dict(file='settings/values', catches='test_settings_are_those_of_the_flags',
          rows=(

@@ -157,6 +157,17 @@ class _Truth(plain._Truth):
       found.append(.9 * max(known) + .1 * np.mean(known) if known else 0)
     return found
 
+  def slope(self, group, index, direction, step=1e-6):
+    """Returns the slope of the loss of a group along a change of its heads."""
+    is_layer = direction.ndim == 2 and group != 'temperature'
+    wide = self.wide([direction])[0] if is_layer else direction
+    found = []
+    for sign in (1, -1):
+      arrays = list(self.groups[group])
+      arrays[index] = arrays[index] + sign * step * wide
+      found.append(self.losses({**self.groups, group: arrays})[group])
+    return (found[0] - found[1]) / (2 * step)
+
   def memory_slope(self, index, direction, step=1e-6):
     """Returns the slope of the critics' loss along a change of the memory.
 
@@ -194,15 +205,8 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
       found = tape.gradient(loss.by_group[group], variables)
       for i, gradient in enumerate(found):
         direction = rng.normal(size=gradient.shape)
-        changed = [dict(truth.groups), dict(truth.groups)]
-        wide = truth.wide([direction])[0] if gradient.shape.rank == 2 and (
-            group != 'temperature') else direction
-        for groups, sign in zip(changed, (1e-6, -1e-6)):
-          arrays = list(groups[group])
-          arrays[i] = arrays[i] + sign * wide
-          groups[group] = arrays
-        above, below = (truth.losses(groups)[group] for groups in changed)
-        self._check_slope(gradient, direction, (above - below) / 2e-6)
+        self._check_slope(
+            gradient, direction, truth.slope(group, i, direction))
     group = 'agent' if truth.name == 'ddqn' else 'memory'
     gradients = tape.gradient(
         loss.by_group[group], algorithm.agent.memory_variables)
@@ -286,6 +290,17 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
           for g in sorted(groups)]))
     for one, one_other in zip(*map(tf.nest.flatten, results), strict=True):
       self.assertAllClose(one, one_other, rtol=1e-5, atol=1e-6)
+
+  def test_transitions_stay_as_they_are(self):
+    algorithm = plain._make('sac')
+    data = plain._transitions('sac')
+    seen = batches.experience(algorithm.agent, algorithm.agent, data, None)
+    for part in (seen.policy, seen.critic, seen.target):
+      self.assertIs(part.now, data.observation)
+      self.assertIs(part.next, data.next_observation)
+    for inputs in algorithm._critics.inputs(seen.critic.now, seen.policy.now):
+      for found in inputs:
+        self.assertIs(found, data.observation)
 
   def test_errors_of_sequences(self):
     errors = tf.constant([[.5, 2], [1, np.nan], [np.nan, .2], [.1, .4]])
@@ -550,15 +565,24 @@ MUTATIONS = (
         ('burn-in one entry long',
          'remember(slice(burn_in), state)',
          'remember(slice(burn_in + 1), state)'),
+        ('burn-in of the target left out',
+         'if burn_in:',
+         'if burn_in and agent is not target:'),
+        ('action that follows the entry is seen',
+         'data.actions[part]',
+         'tf.roll(data.actions, -1, 0)[part]'),
+        ('mean over the known steps',
+         'return known if self.weights is None else known * self.weights',
+         'return known * self.weights / tf.reduce_mean(known)'),
         ('state of the burn-in lost',
          '_, state = remember(slice(burn_in), state)',
          'remember(slice(burn_in), state)'),
         ('online memory for the target',
-         'critic, see(target),',
-         'critic, see(agent),'),
+         '_seen(see(target), following)',
+         '_seen(see(agent), following)'),
         ('target memory for the policy',
-         'Seen(*map(_constant, critic)), critic,',
-         'see(target), critic,'),
+         '      _constant(entries), following)',
+         '      see(target), following)'),
         ('next entry one early',
          'data.next * size',
          '(data.next - 1) * size'),
@@ -575,8 +599,8 @@ MUTATIONS = (
          'return known if self.weights is None else known * self.weights',
          'return self.weights'),
         ('features after the action',
-         'x[:num_steps * size]',
-         'x[size:]'),
+         'x[:following.shape[0]]',
+         'x[-following.shape[0]:]'),
     )),
     dict(file='losses/batches',
          catches='test_where_no_gradient_flows_sac', rows=(
@@ -584,8 +608,42 @@ MUTATIONS = (
          'state = _constant(state)',
          'pass'),
         ('policy has a gradient in the memory',
+         '      _constant(entries), following)',
+         '      entries, following)'),
+    )),
+    dict(file='losses/batches',
+         catches='test_where_no_gradient_flows_td3', rows=(
+        ('policy without targets has a gradient in the memory',
          'Seen(*map(_constant, critic)), critic,',
          'critic, critic,'),
+    )),
+    dict(file='algorithms/base',
+         catches='test_transitions_stay_as_they_are', rows=(
+        ('other rounding without a memory',
+         'agent.has_memory and agent.action_spec.size > 0',
+         'agent.action_spec.size > 0'),
+    )),
+    dict(file='algorithms/base',
+         catches='test_where_no_gradient_flows_sac', rows=(
+        ('values of the policy have a gradient in the memory',
+         'tf.nest.map_structure(tf.stop_gradient, inputs)',
+         'inputs'),
+    )),
+    dict(file='networks/torsos',
+         catches='test_losses_errors_and_gradients_mpo', rows=(
+        ('actions of one observation in a row',
+         'tf.reshape(of_actions, [-1, *sizes]) + product',
+         'tf.transpose(tf.reshape(of_actions, [sizes[0], -1, sizes[1]]), '
+         '[1, 0, 2]) + product'),
+        ('kernel of other features',
+         '.kernel[:x.shape[-1]]',
+         '.kernel[-x.shape[-1]:]'),
+        ('kernel of other actions',
+         '.kernel[-actions.shape[-1]:]',
+         '.kernel[:actions.shape[-1]]'),
+        ('activation left out after the product',
+         'x = first.activation(x)',
+         'pass'),
     )),
     dict(file='losses/q_learning',
          catches='test_errors_of_sequences', rows=(
@@ -632,8 +690,29 @@ MUTATIONS = (
          "'memory': config.memory_learning_rate or critic",
          "'memory': critic"),
     )),
+    dict(file='algorithms/ddpg',
+         catches='test_the_memory_learns_and_its_target_follows_ddpg', rows=(
+        ('target of the memory stands still',
+         'self._target.follow(self._settings.target_update_rate)',
+         'pass'),
+    )),
+    dict(file='algorithms/td3',
+         catches='test_the_memory_learns_and_its_target_follows_td3', rows=(
+        ('target of the memory stands still',
+         'self._target.follow(self._settings.target_update_rate)',
+         'pass'),
+    )),
+    dict(file='algorithms/mpo',
+         catches='test_the_memory_learns_and_its_target_follows_mpo', rows=(
+        ('target of the memory stands still',
+         'self._target.follow(rate)',
+         'pass'),
+    )),
     dict(file='algorithms/sac',
          catches='test_the_memory_learns_and_its_target_follows_sac', rows=(
+        ('target of the memory follows twice',
+         'self._target.follow(rate)',
+         'self._target.follow(rate)\n      self._target.follow(rate)'),
         ('target of the memory stands still',
          'self._target.follow(rate)',
          'pass'),
@@ -680,8 +759,8 @@ MUTATIONS = (
          'seen.critic_weights',
          'seen.weights'),
         ('the policy learns fewer steps',
-         'seen.policy.now, action), seen.weights)',
-         'seen.policy.now, action), seen.critic_weights)'),
+         'given[0], action), seen.weights)',
+         'given[0], action), seen.critic_weights)'),
     )),
     dict(file='algorithms/td3',
          catches='test_losses_errors_and_gradients_td3', rows=(
@@ -689,8 +768,8 @@ MUTATIONS = (
          'seen.critic_weights',
          'seen.weights'),
         ('the policy learns fewer steps',
-         'seen.policy.now, action), seen.weights)',
-         'seen.policy.now, action), seen.critic_weights)'),
+         'given[0], action), seen.weights)',
+         'given[0], action), seen.critic_weights)'),
     )),
     dict(file='algorithms/sac',
          catches='test_losses_errors_and_gradients_sac', rows=(

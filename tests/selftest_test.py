@@ -18,6 +18,8 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import files
 import tensorflow as tf
 
+_RATES = {'float32': 1e11, 'bfloat16': 2e11}
+
 
 def _parts(*names):
   """The parts whose names begin with one of `names`."""
@@ -65,7 +67,7 @@ class SelftestTest(parameterized.TestCase):
     self.enter_context(mock.patch.object(selftest, '_MIN_SECONDS', 0.))
 
   def test_right_device(self):
-    rows = list(selftest.test(contextlib.nullcontext(), _parts(
+    rows = list(selftest.test(contextlib.nullcontext(), _RATES, _parts(
         'V-trace', 'policy step, mlp')))
     self.assertLen(rows, 8)
     self.assertEqual({(row.precision, row.xla) for row in rows}, {
@@ -76,6 +78,14 @@ class SelftestTest(parameterized.TestCase):
       self.assertGreater(row.ms, 0)
       # bfloat16 is really used, and float32 is not.
       self.assertEqual(row.difference > 1e-3, row.precision == 'bfloat16', row)
+      if row.part.startswith('V-trace'):
+        self.assertIsNone(row.share)
+      else:  # Operations of the products and biases of 32 observations.
+        num_operations = 32 * (2 * 64 * (17 + 64 + 6 + 1) + 64 + 64 + 6 + 1)
+        self.assertAlmostEqual(
+            row.share * _RATES[row.precision] * row.ms / 1e3 / num_operations,
+            1, delta=.01)
+        self.assertIn(f' {100 * row.share:.1f} %', selftest._line(row))
 
   @parameterized.named_parameters(
       ('vtrace', vtrace, 'from_importance_weights', 'V-trace, loop'),
@@ -86,7 +96,8 @@ class SelftestTest(parameterized.TestCase):
       ('sum', tf, 'reduce_sum', 'update of impala, mlp'),
       ('mean', tf, 'reduce_mean', 'update of ddqn'))
   def test_a_wrong_function_is_found(self, owner, name, part):
-    rows = list(selftest.test(_broken(owner, name), _parts(part)))
+    rows = list(selftest.test(
+        _broken(owner, name), _RATES, _parts(part)))
     wrong = [row for row in rows if not row.is_right]
     # A difference of 5 % is within the bound of bfloat16.
     self.assertContainsSubset(
@@ -110,7 +121,7 @@ class SelftestTest(parameterized.TestCase):
         on_device.pop()
 
     part = selftest_parts.Part('odd', lambda xla: call, has_bfloat16=False)
-    for row in selftest.test(Device(), [part]):
+    for row in selftest.test(Device(), _RATES, [part]):
       self.assertFalse(row.is_right)
       self.assertEqual(row.error, 'No such kernel.')
       self.assertEndsWith(selftest._line(row), 'FAILED: No such kernel.')
@@ -152,8 +163,10 @@ class SelftestTest(parameterized.TestCase):
 
   @pytest.mark.storm
   def test_all_parts(self):
-    rows = list(selftest.test(contextlib.nullcontext()))
+    rows = list(selftest.test(contextlib.nullcontext(), _RATES))
     self.assertGreater(len(rows), 50)
+    self.assertEqual({row.part for row in rows if not row.share},
+                     {'V-trace, loop', 'V-trace, associative scan'})
     self.assertEmpty([row for row in rows if not row.is_right])
 
 
@@ -163,6 +176,8 @@ MUTATIONS = (
          'or not np.isfinite(result).all()', ''),
     )),
     dict(file='modes/selftest', catches='test_right_device', rows=(
+        ('milliseconds as seconds', 'num_operations * 1e3 / row.ms',
+         'num_operations / row.ms'),
         ('no part in bfloat16',
          "'bfloat16' if name == 'bfloat16' else 'float32'", "'float32'"),
     )),

@@ -202,6 +202,20 @@ class SuiteTest(parameterized.TestCase):
     self.assertStartsWith(report.with_suffix('.md').read_text(),
                           '# Suite toys: 2 levels, 2 seeds,')
 
+  def test_a_run_without_an_episode_does_not_take_the_pictures_away(self):
+    settings = dict(level_name='catch', seeds='2')
+    self.assertEqual(self._main(**settings)[0], 0)
+    pathlib.Path(self.logdir, 'catch', 'seed1', 'episodes.csv').write_text(
+        _FIELDS + '\n')
+    os.remove(f'{self.logdir}/report.png')
+    code, output, _ = self._main(**settings)
+    self.assertEqual(code, 0)
+    self.assertIn('No episode is finished, so there is no curve, of catch, '
+                  'seed 1.\n', output)
+    self.assertIn('| catch, seed 1 |                 |\n', output)
+    self.assertTrue(os.path.exists(f'{self.logdir}/report.png'))
+    self.assertIn('with 1 pictures.', output)
+
   def test_a_level_given_twice_runs_once(self):
     self.assertEqual(self._main(level_name='catch,catch', seeds='1')[0], 0)
     self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
@@ -423,6 +437,11 @@ class HtmlTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='modes/suite_report', catches=(
+        'test_a_run_without_an_episode_does_not_take_the_pictures_away'), rows=(
+        ('runs without a curve are drawn', '        drawn, f',
+         '        logdirs, f'),
+    )),
     dict(file='scores/comparing',
          catches='test_a_table_leaves_out_unfinished_runs', rows=(
         ('unfinished runs in tables', 'if _is_finished(run)]', ']'),
@@ -432,8 +451,8 @@ MUTATIONS = (
         ('a stop does not end the wait',
          'while cell.directory.exists() and not stop.is_set():',
          'while cell.directory.exists():'),
-        ('runs start after a stop', 'if not stop.is_set():\n        active',
-         'if True:\n        active'),
+        ('runs start after a stop', 'return None if stop.is_set() else _start',
+         'return _start'),
     )),
     dict(file='modes/suite', catches='test_finished_runs_are_not_run_again',
          rows=(
@@ -447,8 +466,13 @@ MUTATIONS = (
         ('any test counts', 'run.num_env_frames >= self.num_env_frames',
          'True'),
     )),
-    dict(file='modes/suite', catches='test_jobs_run_at_the_same_time', rows=(
+    dict(file='modes/running', catches='test_jobs_run_at_the_same_time', rows=(
         ('one job', 'len(active) < jobs', 'not active'),
+    )),
+    dict(file='modes/running',
+         catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(
+        ('a stop leaves runs without time to save',
+         'programs.stop(*active.values())', 'pass'),
     )),
     dict(file='processes/programs',
          catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(

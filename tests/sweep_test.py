@@ -7,6 +7,7 @@ import io
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import types
@@ -177,8 +178,27 @@ class SweepTest(absltest.TestCase):
     for directory in (self.out / 'sweep').iterdir():
       if directory.is_dir():
         (directory / 'finished').touch()
-    with self.assertRaisesRegex(SystemExit, 'other flags: use another --out'):
+    with contextlib.redirect_stderr(io.StringIO()) as output, \
+        self.assertRaises(SystemExit) as caught:
       self.sweep(rungs='1500')
+    self.assertEqual(caught.exception.code, 2)
+    self.assertEndsWith(output.getvalue(),
+                        'was run with other flags: use another --out.\n')
+
+  def test_rungs(self):
+    self.assertEqual(sweep.parse_rungs('20,3'), [3, 20])
+    for wrong in ('', '1e6', '0', '5,', '-1'):
+      with self.assertRaisesRegex(ValueError, f'--rungs={wrong} must be posit'):
+        sweep.parse_rungs(wrong)
+
+  def test_helps_are_sentences(self):
+    with mock.patch.object(sys, 'argv', ['sweep.py', '--help']), \
+        contextlib.redirect_stdout(io.StringIO()) as output, \
+        self.assertRaises(SystemExit):
+      sweep.main()
+    _, _, helps = output.getvalue().partition('show this help')
+    for text in re.split(r'\n  --', helps)[1:]:
+      self.assertRegex(text, r'(?s)^\w+ \S+\s+[A-Z].*\.$')
 
 
 class MarkTest(parameterized.TestCase):

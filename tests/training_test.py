@@ -300,12 +300,13 @@ def _log_without_outputs(one_context, learner=None, actors=None, feed=None):
       actors or mock.Mock(), feed or mock.Mock(), one_context, None)
 
 
-class LogTest(absltest.TestCase):
+class LogTest(parameterized.TestCase):
 
-  def test_a_saved_checkpoint_is_not_waited_for(self):
+  @parameterized.parameters(1, 2)
+  def test_no_checkpoint_is_waited_for_after_the_last_line(self, num_before):
     one, stop = log.Log.__new__(log.Log), signals.Stop()
     one._learner = mock.Mock(num_updates=2, num_env_frames=10)
-    one._num_updates_before = 1
+    one._num_updates_before = num_before
     one._config, one._outputs = mock.Mock(deterministic=False), mock.Mock()
     one._context = mock.Mock(stop=stop)
     waits = []
@@ -317,7 +318,8 @@ class LogTest(absltest.TestCase):
     one._save_or_wait = note
     with mock.patch.object(builtins, 'print', note):
       one.save_at_end(10)
-    self.assertEqual(waits, ['the checkpoint', 'the end of the training'])
+    self.assertEqual(waits, ['the checkpoint', 'the end of the training'][
+        num_before - 1:])  # A checkpoint is written after an update only.
 
   def test_weights_between_two_updates_are_not_saved(self):
     learner = mock.Mock(num_updates=2, num_env_frames=8)
@@ -442,9 +444,15 @@ MUTATIONS = (
          catches='test_weights_between_two_updates_are_not_saved', rows=(
         ('weights between two updates are saved',
          '    elif not self._learner.is_consistent:\n'
-         "      print('No",
+         "      text = ('No",
          '    elif False:\n'
-         "      print('No"),
+         "      text = ('No"),
+    )),
+    dict(file='runs/log',
+         catches='test_no_checkpoint_is_waited_for_after_the_last_line', rows=(
+        ('a checkpoint is waited for after the last line',
+         "stop, 'the end of the training')\n    print(",
+         "stop, 'the checkpoint')\n    print("),
     )),
     dict(file='runs/log',
          catches='test_sums_up_the_counts_of_all_learners', rows=(

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 from unittest import mock
 
 from absl.testing import absltest
@@ -25,7 +26,10 @@ import numpy as np
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent.acting import policies
 from scalable_agent.environments import recording as recording_lib
+from scalable_agent.environments import toys
+from scalable_agent.modes import loading
 from scalable_agent.runs import training
 from scalable_agent.runs import videos as videos_lib
 from scalable_agent.settings import config as config_lib
@@ -137,6 +141,16 @@ class RecorderTest(parameterized.TestCase):
           errors.EnvironmentProcessError, r'environment 0 .* raised '
           'EnvironmentSpecError: no video can be recorded'):
         env.initial()
+
+  @parameterized.parameters('pendulum_position', 'cartpole_position')
+  def test_positions_can_be_filmed(self, level):
+    with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
+      _Collected.all = []
+      recorder = recording_lib.Recorder(
+          toys.LEVELS[level](), recording_lib.Recording('d'), 0)
+      recorder.reset(seed=0)
+      [film] = _Collected.all
+    self.assertEqual(film.pictures[0].shape[-1], 3)
 
   def test_numbers_of_pictures(self):
     env = mock.Mock(render_mode=None)
@@ -342,6 +356,65 @@ class VideoModeTest(absltest.TestCase):
     self.assertNotIn('videos', os.listdir(logdir))
 
 
+class MemoryTest(parameterized.TestCase):
+  """Films, and `play`, carry the state of a memory from step to step."""
+
+  @parameterized.parameters(('ddqn', 'catch'), ('sac', 'pendulum_position'))
+  @pytest.mark.slow
+  def test_the_state_is_carried_and_reset(self, algorithm, level):
+    self._check(algorithm, level)
+
+  @parameterized.parameters('ddpg', 'td3', 'mpo')
+  @pytest.mark.storm
+  def test_the_state_of_others_is_carried_and_reset(self, algorithm):
+    self._check(algorithm, 'pendulum_position')
+
+  def _check(self, algorithm, level):
+    logdir = self.create_tempdir().full_path
+    training.train(config_lib.Config(
+        algorithm=algorithm, level_name=level, logdir=logdir, agent='mlp',
+        hidden_sizes='8', use_lstm=True, lstm_units=4, sequence_length=3,
+        burn_in_steps=2, unroll_length=5, xla='none', num_actors=1,
+        batch_size=2, min_replay_steps=20, updates_per_step=.1,
+        num_action_repeats=1, total_environment_frames=50))
+    with self._steps() as filmed:
+      code, output = in_process.main(
+          '--mode=video', f'--logdir={logdir}', '--video_num_episodes=2',
+          '--video_format=gif')
+    self.assertEqual(code, 0, output)
+    with self._steps() as played:
+      loading.load(logdir).play(num_episodes=2)
+    for steps in filmed, played:
+      self.assertGreaterEqual(sum(step.done for step in steps), 2)
+      self.assertTrue(steps[0].done)
+      for before, step in zip([None, *steps], steps):
+        if before:
+          np.testing.assert_array_equal(step.action, before.output.action)
+        for part, carried, now, zero_now in zip(
+            step.state, before.after if before else (0, 0), step.after,
+            step.from_zeros, strict=True):
+          np.testing.assert_array_equal(part, carried)
+          is_equal = np.allclose(now, zero_now, rtol=1e-5, atol=1e-6)
+          self.assertEqual(is_equal, step.done)
+
+  @contextlib.contextmanager
+  def _steps(self):
+    """Yields a list, which gets the steps of policies."""
+    steps, act = [], policies.AgentPolicy.step
+
+    def step(policy, last_action, env_output, state):
+      output, after = act(policy, last_action, env_output, state)
+      zeros = [np.zeros_like(part) for part in state]
+      steps.append(types.SimpleNamespace(
+          action=last_action, done=bool(env_output.done[0]), state=state,
+          output=output, after=after,
+          from_zeros=act(policy, last_action, env_output, zeros)[1]))
+      return output, after
+
+    with mock.patch.object(policies.AgentPolicy, 'step', step):
+      yield steps
+
+
 _ANNOUNCE = 'from scalable_agent.runs import videos\n'
 
 
@@ -462,6 +535,16 @@ class VideosTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/hidden',
+         catches='test_positions_can_be_filmed', rows=(
+        ('no pictures', "gymnasium.make(name, render_mode='rgb_array')",
+         'gymnasium.make(name)'),
+    )),
+    dict(file='runs/evaluation',
+         catches='test_the_state_is_carried_and_reset0', rows=(
+        ('state lost between steps', 'output, state = policy.step(',
+         'output, _ = policy.step('),
+    )),
     dict(file='environments/recording',
          catches='RecorderTest.test_no_pictures', rows=(
         ('no first picture',

@@ -179,7 +179,13 @@ class CopyTest(absltest.TestCase):
 class WeightsTest(absltest.TestCase):
 
   def _agent(self, *arrays):
-    return mock.Mock(variables=[tf.Variable(array) for array in arrays])
+    """An agent whose variables have the path `layer_N/kernel`."""
+    return mock.Mock(variables=[
+        self._variable(array, f'layer_{i}') for i, array in enumerate(arrays)])
+
+  def _variable(self, array, layer):
+    with tf.keras.name_scope(layer):
+      return tf.keras.Variable(array, name='kernel', dtype=array.dtype)
 
   def test_matrices_are_rounded_and_other_arrays_are_not(self):
     rng = np.random.default_rng(0)
@@ -198,6 +204,23 @@ class WeightsTest(absltest.TestCase):
     for result, expected in zip(others, arrays[1:], strict=True):
       np.testing.assert_array_equal(result, expected)
 
+  def test_weights_are_found_by_name(self):
+    """Whatever the order of variables, and the numbers of Keras, are."""
+    logdir = self.create_tempdir().full_path
+    make = lambda **values: mock.Mock(variables=[
+        self._variable(np.full([2], value, np.float32), layer)
+        for layer, value in values.items()])
+    weights.save(logdir, make(dense=1, dense_1=2, lstm=3), 12)
+    agent = make(lstm_4=0, dense_10=0, dense_9=0)
+    weights.restore(logdir, agent)
+    self.assertEqual([variable.numpy()[0] for variable in agent.variables],
+                     [3, 2, 1])
+    for other in (make(dense=0, dense_1=0, gru=0), make(dense=0, lstm=0),
+                  make(dense=0, dense_1=0, dense_2=0, lstm=0)):
+      with self.assertRaisesRegex(
+          errors.CheckpointError, 'The names of the weights are not those'):
+        weights.restore(logdir, other)
+
   def test_files_that_do_not_fit(self):
     logdir = self.create_tempdir().full_path
     ours = np.zeros([2, 3], np.float32)
@@ -208,7 +231,8 @@ class WeightsTest(absltest.TestCase):
         weights.restore(logdir, self._agent(*other))
     path = pathlib.Path(weights.path(logdir))
     whole = path.read_bytes()
-    start = whole.index(b'arr_1.npy') + len('arr_1.npy') + 20  # Of the numbers.
+    name = b'layer/kernel 0.npy'
+    start = whole.index(name) + len(name) + 20  # Of the numbers.
     for damaged in (
         whole[:len(whole) // 2], b'', whole[:start] + b'\xff' * 30 +
         whole[start + 30:]):
@@ -249,8 +273,15 @@ MUTATIONS = (
          'if is_matrix and np.abs(array).max() <= _LARGEST else array)',
          'if is_matrix else array)'),
         ('vectors are rounded', 'array.ndim > 1', 'array.ndim > 0'),
-        ('weights change places', "arrays[f'arr_{i + 1}']",
-         "arrays[f'arr_{i or 1}']"),
+        ('all matrices are rounded to zero', 'array.astype(np.float32)',
+         '0 * array.astype(np.float32)'),
+    )),
+    dict(file='runs/weights', catches='test_weights_are_found_by_name', rows=(
+        ('weights change places', 'sorted(agent.variables, key=_numbers)',
+         'agent.variables'),
+        ('numbers as texts', 'int(number or 0)', '(number or "")'),
+        ('other names are not noticed',
+         'if set(arrays) != {_FRAMES, *variables}:', 'if not variables:'),
     )),
     dict(file='zoo/__init__', catches='test_other_directories_are_left_alone',
          rows=(

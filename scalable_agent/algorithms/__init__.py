@@ -26,6 +26,7 @@ from scalable_agent.algorithms import sac
 from scalable_agent.algorithms import td3
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
+from scalable_agent.networks import critics
 from scalable_agent.networks import factory
 from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
@@ -104,7 +105,7 @@ def make(config: Config, spec: structs.EnvironmentSpec,
   normaliser = _make_normaliser(config, spec)
   agent = functools.partial(make_agent, config, spec, seed, normaliser)
 
-  def critic(owner: agents.Agent, number: int) -> agents.Critic:
+  def critic(owner: agents.Agent, number: int) -> critics.Critic:
     return factory.make_critic(
         'mlp' if has_features else config.agent,
         structs.ArraySpec((owner.num_features,), np.dtype(np.float32))

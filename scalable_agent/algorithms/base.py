@@ -8,7 +8,7 @@ actor-critic of the off-policy family has two or three, one more with an LSTM.
 size.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from scalable_agent import errors
@@ -16,6 +16,7 @@ from scalable_agent.experience import structs
 from scalable_agent.losses import actor_critic
 from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
+from scalable_agent.networks import critics
 from scalable_agent.networks import heads
 from scalable_agent.settings import declare
 from scalable_agent.settings.algorithm_settings import OffPolicySettings
@@ -26,7 +27,7 @@ import tree
 MakeAgent: TypeAlias = Callable[[], agents.Agent]
 # Makes a critic for an agent, whose features a critic of a memory sees. The
 # number is that of the critic, for the seed.
-MakeCritic: TypeAlias = Callable[[agents.Agent, int], agents.Critic]
+MakeCritic: TypeAlias = Callable[[agents.Agent, int], critics.Critic]
 
 
 class Loss(NamedTuple):
@@ -251,6 +252,8 @@ class Critics:
   def __init__(self, make_critic: MakeCritic, agent: agents.Agent,
                number: int):
     """Makes `C` critics for an agent; `number` is `C`."""
+    # Features of a memory are much larger than actions.
+    self._has_products = agent.has_memory and agent.action_spec.size > 0
     self._critics = [make_critic(agent, i) for i in range(number)]
     self.first = self._critics[0]
     self._targets = [Target(make_critic(agent, i), critic)
@@ -263,19 +266,44 @@ class Critics:
         *(v for critic in self._critics
           for v in critic.non_trainable_variables)]
 
-  def values(self, observation: structs.Nest,
+  def inputs(self, learned: structs.Nest, given: structs.Nest
+             ) -> tuple[list[structs.Nest], list[structs.Nest]]:
+    """Returns inputs of the critics: of actions in the batch, of the policy's.
+
+    `learned` and `given` are equal, but no gradient flows from `given` to a
+    memory. Both lists have an input for each critic.
+    """
+    inputs = [self._input(q, learned) for q in self._critics]
+    if self._has_products:
+      return inputs, tf.nest.map_structure(tf.stop_gradient, inputs)
+    return inputs, [given for _ in self._critics]
+
+  def _input(self, critic: critics.Critic,
+             observation: structs.Nest) -> structs.Nest:
+    return critic.product(observation) if self._has_products else observation
+
+  def values(self, inputs: Sequence[structs.Nest],
              action: tf.Tensor | None = None) -> tf.Tensor:
     """Returns the values of all critics, float32 `[C, B]`.
 
-    Actions are continuous, float32 `[B, N]`. Without actions, returns the
-    values `[C, B, A]` of all discrete actions.
+    Args:
+      inputs: an input for each critic, see `inputs`.
+      action: continuous actions, float32 `[B, N]`. Without actions, the result
+        is `[C, B, A]`, of all discrete actions.
     """
-    return tf.stack([q(observation, action) for q in self._critics])
+    return tf.stack([
+        q(seen, action) for q, seen in zip(self._critics, inputs, strict=True)])
 
   def target_values(self, observation: structs.Nest,
                     action: tf.Tensor | None = None) -> tf.Tensor:
-    """Returns the values of all targets, see `values`."""
-    return tf.stack([q.model(observation, action) for q in self._targets])
+    """Returns the values of all targets, float32 `[C, B]` or `[C, B, A]`.
+
+    Actions are as in `values`. With a memory, there may be several actions for
+    each observation: `[M * B, N]`, with the result `[C, M * B]`.
+    """
+    return tf.stack([
+        q.model(self._input(q.model, observation), action)
+        for q in self._targets])
 
   def follow(self, rate: float | tf.Tensor) -> None:
     """Moves the targets, see `Target.follow`."""

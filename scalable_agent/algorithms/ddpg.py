@@ -48,12 +48,13 @@ class Ddpg:
     [value_t] = tf.unstack(
         self._critics.target_values(seen.target.next, action_t))
     y = q_learning.td_targets(seen.reward, seen.discount, value_t)
-    q = self._critics.values(seen.critic.now, seen.action)
+    learned, given = self._critics.inputs(seen.critic.now, seen.policy.now)
+    q = self._critics.values(learned, seen.action)
     action = tf.tanh(self.agent.params(seen.policy.now))
     losses = {
         'critic': q_learning.critic_loss(q, y, seen.critic_weights),
         'policy': q_learning.deterministic_policy_loss(
-            self._critics.first(seen.policy.now, action), seen.weights)}
+            self._critics.first(given[0], action), seen.weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
     return base.Loss(base.with_memory(losses, self.agent), {}, means,

@@ -68,15 +68,16 @@ class Mpo:
     observation_t = seen.target.next
     params_t = self._target.model.params(observation_t)
     params = self.agent.params(seen.policy.next)
+    learned, _ = self._critics.inputs(seen.critic.now, seen.policy.now)
     if self._is_discrete:
       value_t, policy_loss, duals_loss = self._discrete(
           observation_t, params, params_t, seen.weights)
       q = q_learning.chosen_values(
-          self._critics.values(seen.critic.now), seen.action)
+          self._critics.values(learned), seen.action)
     else:
       value_t, policy_loss, duals_loss = self._continuous(
           observation_t, params, params_t, seen.weights, seed)
-      q = self._critics.values(seen.critic.now, seen.action)
+      q = self._critics.values(learned, seen.action)
     y = q_learning.td_targets(seen.reward, seen.discount, value_t)
     losses = {'critic': q_learning.critic_loss(q, y, seen.critic_weights),
               'policy': policy_loss, 'duals': duals_loss}
@@ -164,8 +165,10 @@ class Mpo:
     """Returns the smallest target values `[M, B]` of actions `[M, B, N]`."""
     num_samples = actions.shape[0]
     tile = lambda x: tf.tile(x, [num_samples] + [1] * (x.shape.rank - 1))
+    if not self.agent.has_memory:
+      observation = tf.nest.map_structure(tile, observation)
     q_t = q_learning.smallest(self._critics.target_values(
-        tf.nest.map_structure(tile, observation),
+        observation,
         tf.reshape(tf.clip_by_value(actions, -1.0, 1.0),
                    [-1, actions.shape[-1]])))
     return tf.reshape(q_t, tf.shape(actions)[:2])

@@ -108,32 +108,34 @@ class Sac:
   ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns q, the value of o', the policy's loss, the policy's log-probs."""
     seeds = tf.random.experimental.stateless_split(seed, 2)
-    action_t, log_prob_t = self._sample(seen.policy.next, seeds[0])
+    params, params_t = seen.params(self.agent.params)
+    learned, given = self._critics.inputs(seen.critic.now, seen.policy.now)
+    action_t, log_prob_t = self._sample(params_t, seeds[0])
     value_t = q_learning.soft_values(
         q_learning.smallest(self._critics.target_values(
             seen.target.next, action_t)), log_prob_t, temperature)
-    q = self._critics.values(seen.critic.now, seen.action)
-    action, log_prob = self._sample(seen.policy.now, seeds[1])
+    q = self._critics.values(learned, seen.action)
+    action, log_prob = self._sample(params, seeds[1])
     policy_loss = q_learning.soft_policy_loss(
-        q_learning.smallest(self._critics.values(seen.policy.now, action)),
+        q_learning.smallest(self._critics.values(given, action)),
         log_prob, temperature, seen.weights)
     return q, value_t, policy_loss, log_prob
 
-  def _sample(self, observation: structs.Nest,
+  def _sample(self, params: tf.Tensor,
               seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    policy = distributions.tanh_normal(self.agent.params(observation))
-    return policy.sample_and_log_prob(seed)
+    return distributions.tanh_normal(params).sample_and_log_prob(seed)
 
   def _discrete(
       self, seen: batches.Experience, temperature: tf.Tensor,
       unused_seed: tf.Tensor
   ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns the results of `_continuous`, as means over the actions."""
+    logits, logits_t = seen.params(self.agent.params)
     value_t = q_learning.expected_soft_values(
         q_learning.smallest(self._critics.target_values(seen.target.next)),
-        self.agent.params(seen.policy.next), temperature)
-    all_q = self._critics.values(seen.critic.now)
-    logits = self.agent.params(seen.policy.now)
+        logits_t, temperature)
+    learned, _ = self._critics.inputs(seen.critic.now, seen.policy.now)
+    all_q = self._critics.values(learned)
     policy_loss = q_learning.expected_soft_policy_loss(
         q_learning.smallest(all_q), logits, temperature, seen.weights)
     return (q_learning.chosen_values(all_q, seen.action), value_t, policy_loss,

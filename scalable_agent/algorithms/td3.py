@@ -56,12 +56,13 @@ class Td3:
         action_t, noise, settings.target_noise_clip)
     y = q_learning.td_targets(seen.reward, seen.discount, q_learning.smallest(
         self._critics.target_values(seen.target.next, action_t)))
-    q = self._critics.values(seen.critic.now, seen.action)
+    learned, given = self._critics.inputs(seen.critic.now, seen.policy.now)
+    q = self._critics.values(learned, seen.action)
     losses = {'critic': q_learning.critic_loss(q, y, seen.critic_weights)}
     if 'policy' in groups:
       action = tf.tanh(self.agent.params(seen.policy.now))
       losses['policy'] = q_learning.deterministic_policy_loss(
-          self._critics.first(seen.policy.now, action), seen.weights)
+          self._critics.first(given[0], action), seen.weights)
     means = {f'{group}_loss': loss for group, loss in losses.items()}
     means['mean_q'] = tf.reduce_mean(q)
     errors = q_learning.mean_errors(q_learning.smallest(q)[tf.newaxis], y)

@@ -241,7 +241,7 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
   factory = _look_up(level_name, settings)
   if isinstance(factory, str):
     raise errors.EnvironmentSpecError(
-        f'{level_name} needs no check: the recipes pong_two_cores and '
+        f'{level_name} needs no check: the recipes appo_pong and '
         'atari_paper fit all Atari games.')
   with remote.Remote(
       level_name, functools.partial(

@@ -32,12 +32,17 @@ class Positions(gymnasium.ObservationWrapper):
 
 def pendulum_position() -> gymnasium.Env:
   """Returns Pendulum-v1 with cosine and sine of the angle only."""
-  return Positions(gymnasium.make('Pendulum-v1'), (0, 1))
+  return Positions(_with_pictures('Pendulum-v1'), (0, 1))
 
 
 def cartpole_position() -> gymnasium.Env:
   """Returns CartPole-v1 with the position and the angle only."""
-  return Positions(gymnasium.make('CartPole-v1'), (0, 2))
+  return Positions(_with_pictures('CartPole-v1'), (0, 2))
+
+
+def _with_pictures(name: str) -> gymnasium.Env:
+  """Returns a level that films can show; only `render` draws."""
+  return gymnasium.make(name, render_mode='rgb_array')
 
 
 class TMaze(gymnasium.Env):

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Batches of transitions or sequences, in the form for off-policy losses."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from scalable_agent.experience import structs
@@ -30,6 +31,9 @@ class Experience(NamedTuple):
     action, reward, discount: `[N, ...]`, as in `structs.Transition`.
     weights: float32 `[N]`, importance weights; None for ones.
     known: float32 `[L, B]`, see `structs.Sequence`; None for transitions.
+    entries: nest of `[(L + 1) * B, ...]`, without gradient, of which `policy`
+      has some; None for transitions.
+    following: int32 `[N]`, the rows of `policy.next` in `entries`.
   """
   policy: Seen
   critic: Seen
@@ -39,6 +43,8 @@ class Experience(NamedTuple):
   discount: tf.Tensor
   weights: tf.Tensor | None
   known: tf.Tensor | None = None
+  entries: structs.Nest | None = None
+  following: tf.Tensor | None = None
 
   @property
   def critic_weights(self) -> tf.Tensor | None:
@@ -56,6 +62,15 @@ class Experience(NamedTuple):
     if self.known is None:
       return values
     return tf.math.multiply_no_nan(values, tf.reshape(self.known, [-1]))
+
+  def params(self, policy: Callable[[structs.Nest], tf.Tensor]) -> Seen:
+    """Returns parameters `[N, P]` of a policy, before and after the actions.
+
+    The policy sees each entry of a sequence once.
+    """
+    if self.entries is None:
+      return Seen(policy(self.policy.now), policy(self.policy.next))
+    return _seen(policy(self.entries), self.following)
 
   def errors(self, errors: tf.Tensor) -> tf.Tensor:
     """Returns the errors of the batch, `[B]`, for errors of steps `[N]`."""
@@ -82,7 +97,7 @@ def experience(agent: agents.Agent, target: agents.Agent,
   burn_in = data.actions.shape[0] - num_steps - 1
   following = flat(data.next * size + tf.range(size))
 
-  def see(agent: agents.Agent) -> Seen:
+  def see(agent: agents.Agent) -> structs.Nest:
     remember = lambda part, state: agent.remember(
         data.actions[part], tf.nest.map_structure(
             lambda x: x[part], data.env_outputs), state)
@@ -90,18 +105,26 @@ def experience(agent: agents.Agent, target: agents.Agent,
     if burn_in:
       _, state = remember(slice(burn_in), state)
       state = _constant(state)
-    seen, _ = remember(slice(burn_in, None), state)
-    return Seen(
-        tf.nest.map_structure(lambda x: x[:num_steps * size], seen),
-        tf.nest.map_structure(lambda x: tf.gather(x, following), seen))
+    entries, _ = remember(slice(burn_in, None), state)
+    return entries
 
-  critic = see(agent)
+  entries = see(agent)
+  critic = _seen(entries, following)
   return Experience(
-      Seen(*map(_constant, critic)), critic, see(target),
+      Seen(*map(_constant, critic)), critic, _seen(see(target), following),
       flat(data.actions[burn_in + 1:]), flat(data.reward), flat(data.discount),
       None if importance_weights is None
-      else tf.tile(importance_weights, [num_steps]), data.known)
+      else tf.tile(importance_weights, [num_steps]), data.known,
+      _constant(entries), following)
+
+
+def _seen(entries: structs.Nest, following: tf.Tensor) -> Seen:
+  """Returns the first `N` entries, and the entries `following`, `[N]`."""
+  return Seen(
+      tf.nest.map_structure(lambda x: x[:following.shape[0]], entries),
+      tf.nest.map_structure(lambda x: tf.gather(x, following), entries))
 
 
 def _constant(nest: structs.Nest) -> structs.Nest:
+  """Returns a nest through which no gradient flows."""
   return tf.nest.map_structure(tf.stop_gradient, nest)

@@ -1,12 +1,15 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Runs of the program that another program starts and stops, and curves."""
 
-from collections.abc import Sequence
+import collections
+from collections.abc import Callable, Generator, Hashable, Sequence
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import time
+from typing import TypeVar
 
 import numpy as np
 import scalable_agent
@@ -17,6 +20,8 @@ from scalable_agent.scores import plotting
 PROGRAM: tuple[str, ...] = ('-m', f'{scalable_agent.__name__}.experiment')
 # The number of last episodes in a mean return.
 NUM_EPISODES = 100
+
+R = TypeVar('R', bound=Hashable)
 
 
 def start(flags: Sequence[str], directory: pathlib.Path) -> subprocess.Popen:
@@ -32,6 +37,46 @@ def start(flags: Sequence[str], directory: pathlib.Path) -> subprocess.Popen:
   return programs.start(
       [sys.executable, *PROGRAM, *flags, f'--logdir={directory}'], directory,
       env=dict(os.environ, PYTHONPATH=path))
+
+
+def ends(waiting: collections.deque[R], jobs: int,
+         start_run: Callable[[R], subprocess.Popen | None], poll_s: float, *,
+         is_over: Callable[[R], bool] = lambda run: False,
+         wait: Callable[[float], bool | None] = time.sleep
+         ) -> Generator[tuple[R, int | None, int], None, None]:
+  """Makes runs, `jobs` at a time; stops all active runs when closed.
+
+  Args:
+    waiting: the runs to start, in this order. The caller may add runs.
+    jobs: the number of runs at a time.
+    start_run: starts a run; None: the run cannot start.
+    poll_s: seconds from one look at the runs to the next.
+    is_over: whether an active run must be stopped.
+    wait: waits for seconds; True: no run is started or waited for any more.
+
+  Yields:
+    A run that has ended, its exit code (None: `is_over`), and the number of
+    runs to go.
+  """
+  active: dict[R, subprocess.Popen] = {}
+  try:
+    while waiting or active:
+      while waiting and len(active) < jobs:
+        run = waiting.popleft()
+        if (child := start_run(run)) is not None:
+          active[run] = child
+      if wait(poll_s):
+        return
+      for run, child in list(active.items()):
+        code = child.poll()
+        if code is None and not is_over(run):
+          continue
+        del active[run]
+        if code is None:
+          programs.stop(child)
+        yield run, code, len(waiting) + len(active)
+  finally:
+    programs.stop(*active.values())
 
 
 def episodes(directory: pathlib.Path) -> np.ndarray:

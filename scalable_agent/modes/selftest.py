@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Selftest mode: does this device compute what a CPU computes, and how fast?"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import functools
 import json
@@ -41,6 +41,8 @@ class Row(NamedTuple):
     ms: time of a call; None if the call failed.
     frames_per_s: environment frames per second, or None.
     error: the error of the device, or ''.
+    share: operations per second, divided by the rate of `product_rates` for
+      the precision; None if no operations are counted.
   """
   part: str
   precision: str
@@ -51,6 +53,7 @@ class Row(NamedTuple):
   ms: float | None
   frames_per_s: float | None
   error: str = ''
+  share: float | None = None
 
   @property
   def is_right(self) -> bool:
@@ -72,9 +75,10 @@ def run(config: config_lib.Config) -> int:
   print(', '.join(f'{name} products: {rate / 1e9:,.0f}e9 operations/s'
                   for name, rate in rates.items()))
   print(f'\n{"part":32}{"products":>9} {"XLA":>4}{"difference":>11}{"bound":>8}'
-        f'{"ms":>9}{"frames/s":>11}', flush=True)
+        f'{"ms":>9}{"frames/s":>11}{"share":>9}\n'
+        'share: of the operations/s of products', flush=True)
   rows = []
-  for row in test(tf.device(None)):
+  for row in test(tf.device(None), rates):
     rows.append(row)
     print(_line(row), flush=True)
   wrong = [row for row in rows if not row.is_right]
@@ -108,12 +112,16 @@ def _json_row(row: Row) -> dict[str, object]:
   return row._asdict() | {'difference': row.difference if finite else None}
 
 
-def test(on_device: _OnDevice,
+def test(on_device: _OnDevice, rates: Mapping[str, float],
          parts: list[selftest_parts.Part] | None = None) -> Iterator[Row]:
-  """Yields a row for each part, precision and XLA; `on_device` is entered."""
+  """Yields a row for each part, precision and XLA; `on_device` is entered.
+
+  `rates` is the result of `product_rates`.
+  """
   precisions = ['float32', *([] if layers.on_cpu() else ['tf32']), 'bfloat16']
   for part in selftest_parts.parts() if parts is None else parts:
     references: dict[bool, selftest_parts.Results] = {}
+    num_operations = part.num_operations()
     for precision in precisions if part.has_bfloat16 else precisions[:1]:
       for xla in (False, True):
         # XLA draws other random numbers, but the same on all devices.
@@ -123,7 +131,9 @@ def test(on_device: _OnDevice,
             references[key] = part.make(key)()
           if part.name.startswith('V-trace'):
             references[key] = selftest_parts.exact_vtrace()
-        yield _compare(part, precision, xla, references[key], on_device)
+        row = _compare(part, precision, xla, references[key], on_device)
+        yield row._replace(share=num_operations * 1e3 / row.ms / rates[
+            precision] if num_operations and row.ms else None)
 
 
 def _compare(part: selftest_parts.Part, precision: str, xla: bool,
@@ -224,6 +234,7 @@ def _line(row: Row) -> str:
   if row.error:
     return f'{start} FAILED: {row.error}'
   frames = f'{row.frames_per_s:,.0f}' if row.frames_per_s else ''
+  share = '' if row.share is None else f'{100 * row.share:.1f} %'
   wrong = '' if row.is_right else f'  WRONG: {row.array}'
   return (f'{start}{row.difference:11.1e}{row.bound:8.0e}{row.ms:9.2f}'
-          f'{frames:>11}{wrong}')
+          f'{frames:>11}{share:>9}{wrong}')

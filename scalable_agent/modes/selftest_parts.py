@@ -13,6 +13,7 @@ import numpy as np
 from scalable_agent import algorithms
 from scalable_agent import vtrace
 from scalable_agent.experience import structs
+from scalable_agent.learning import gradients as gradients_lib
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import optimizers
 from scalable_agent.networks import agents
@@ -29,6 +30,9 @@ _DISCRETE, _CONTINUOUS = structs.ActionSpec((6,)), structs.ActionSpec((), 6)
 
 # Returns the results of a call, by name.
 Results: TypeAlias = dict[str, np.ndarray]
+_Data: TypeAlias = structs.Unroll | structs.Transition
+# Makes a learner, which XLA compiles or not, and a batch.
+_MakeLearner: TypeAlias = Callable[[bool], tuple[learner_lib.Learner, _Data]]
 
 
 class Part(NamedTuple):
@@ -40,12 +44,33 @@ class Part(NamedTuple):
     num_env_frames: environment frames of a call; 0 if a call has none.
     draws: whether the part draws random numbers. XLA draws other numbers.
     has_bfloat16: whether the precision of products matters.
+    graph: makes the graph of a call without the optimizer, to count operations.
   """
   name: str
   make: Callable[[bool], Callable[[], Results]]
   num_env_frames: int = 0
   draws: bool = False
   has_bfloat16: bool = True
+  graph: Callable[[], tf.Graph] | None = None
+
+  def num_operations(self) -> int:
+    """Returns the operations on floats of a call; 0 without a graph.
+
+    Operations in a loop, such as those of an LSTM with its state, are left out.
+    """
+    if self.graph is None:
+      return 0
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel('ERROR')  # The profiler of graphs says that it is old.
+    options = tf.compat.v1.profiler.ProfileOptionBuilder(
+        tf.compat.v1.profiler.ProfileOptionBuilder.float_operation()
+    ).with_empty_output().build()
+    try:
+      return tf.compat.v1.profiler.profile(
+          self.graph(), options=options).total_float_ops
+    finally:
+      logger.setLevel(level)
 
 
 def parts() -> list[Part]:
@@ -59,15 +84,22 @@ def parts() -> list[Part]:
   for network in ('mlp', 'shallow', 'deep', 'deep with LSTM'):
     found += [
         Part(f'policy step, {network}', partial(_policy_step, network),
-             per_step),
-        Part(f'update of impala, {network}',
-             partial(_on_policy, 'impala', network), per_update)]
-  found.append(Part(
-      'update of appo, mlp', partial(_on_policy, 'appo', 'mlp'), per_update))
+             per_step, graph=partial(_policy_graph, network)),
+        _update_part(f'impala, {network}',
+                     partial(_on_policy, 'impala', network), per_update)]
+  found.append(_update_part(
+      'appo, mlp', partial(_on_policy, 'appo', 'mlp'), per_update))
   return found + [
-      Part(f'update of {algorithm}', partial(_off_policy, algorithm),
-           draws=algorithm in ('td3', 'sac', 'mpo'))
+      _update_part(algorithm, partial(_off_policy, algorithm),
+                   draws=algorithm in ('td3', 'sac', 'mpo'))
       for algorithm in ('ddqn', 'ddpg', 'td3', 'sac', 'mpo')]
+
+
+def _update_part(name: str, make: _MakeLearner, num_env_frames: int = 0,
+                 draws: bool = False) -> Part:
+  return Part(
+      f'update of {name}', lambda xla: _update(*make(xla)), num_env_frames,
+      draws, graph=lambda: _update_graph(*make(False)))
 
 
 def exact_vtrace() -> Results:
@@ -139,11 +171,11 @@ def _learner(algorithm: str, network: str, xla: bool
 
 
 def _on_policy(algorithm: str, network: str, xla: bool
-               ) -> Callable[[], Results]:
+               ) -> tuple[learner_lib.Learner, _Data]:
   learner, spec = _learner(algorithm, network, xla)
   rng = np.random.RandomState(2)
   shape = (_LENGTH + 1, _BATCH_SIZE)
-  data = structs.Unroll(
+  return learner, structs.Unroll(
       structs.Steps(
           structs.StepOutput(
               rng.normal(size=shape).astype(np.float32), structs.NO_INFO,
@@ -154,24 +186,23 @@ def _on_policy(algorithm: str, network: str, xla: bool
               rng.normal(size=shape).astype(np.float32)),
           np.zeros(shape, np.float32)),
       structs.Start((), (), learner.agent.initial_state(_BATCH_SIZE), ()))
-  return _update(learner, data)
 
 
-def _off_policy(algorithm: str, xla: bool) -> Callable[[], Results]:
+def _off_policy(algorithm: str, xla: bool
+                ) -> tuple[learner_lib.Learner, _Data]:
   learner, spec = _learner(algorithm, 'mlp', xla)
   rng = np.random.RandomState(2)
   shape = (_NUM_TRANSITIONS,)
   normal = lambda *shape: np.array(rng.normal(size=shape), np.float32)
-  return _update(learner, structs.Transition(
+  return learner, structs.Transition(
       normal(_NUM_TRANSITIONS, 17),
       rng.randint(6, size=shape).astype(np.int32) if spec.action.num_values
       else np.tanh(normal(_NUM_TRANSITIONS, 6)),
       normal(_NUM_TRANSITIONS), np.full(shape, .99, np.float32),
-      normal(_NUM_TRANSITIONS, 17)))
+      normal(_NUM_TRANSITIONS, 17))
 
 
-def _update(learner: learner_lib.Learner,
-            data: structs.Unroll | structs.Transition
+def _update(learner: learner_lib.Learner, data: _Data
             ) -> Callable[[], Results]:
   """Returns a call of an update; its results are of the first call."""
   batch = learner.to_device(data, num_new_frames=0)
@@ -186,7 +217,35 @@ def _update(learner: learner_lib.Learner,
   return update
 
 
+def _update_graph(learner: learner_lib.Learner, data: _Data) -> tf.Graph:
+  """Returns the graph of the loss and its gradients."""
+  groups = learner.algorithm.groups
+
+  @tf.function(autograph=False)
+  def gradients(data: structs.Nest) -> gradients_lib.Gradients:
+    with tf.GradientTape(persistent=True) as tape:
+      loss = learner.algorithm.loss(
+          data, None, tuple(groups), tf.zeros([2], tf.int32))
+    return gradients_lib.of_groups(tape, loss.by_group, groups)
+
+  return gradients.get_concrete_function(
+      learner.to_device(data, num_new_frames=0).data).graph
+
+
 def _policy_step(network: str, xla: bool) -> Callable[[], Results]:
+  step, env_output = _policy(network, xla)
+  return lambda: _arrays(step(env_output))
+
+
+def _policy_graph(network: str) -> tf.Graph:
+  step, env_output = _policy(network, False)
+  return step.get_concrete_function(env_output).graph
+
+
+def _policy(network: str, xla: bool
+            ) -> tuple[tf.types.experimental.PolymorphicFunction,
+                       structs.StepOutput]:
+  """Returns a compiled policy step, and its input."""
   learner, spec = _learner('impala', network, False)
   agent: agents.Agent = learner.agent
   rng = np.random.RandomState(2)
@@ -202,7 +261,7 @@ def _policy_step(network: str, xla: bool) -> Callable[[], Results]:
     output, _ = agent.step(tf.zeros(shape, tf.int32), env_output, state, True)
     return {'policy': output.policy, 'baseline': output.baseline}
 
-  return lambda: _arrays(step(env_output))
+  return step, env_output
 
 
 def _observation(rng: np.random.RandomState, spec: structs.EnvironmentSpec,

@@ -8,6 +8,7 @@ suite that was stopped or killed: finished runs are not run again.
 
 import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
 import dataclasses
 import json
 import os
@@ -188,36 +189,30 @@ def _check_same(config: config_lib.Config,
 def _run_all(cells: Sequence[Cell], jobs: int,
              stop: signals.Stop) -> list[str]:
   """Runs all cells without a test; returns a line for each failure."""
-  left = collections.deque(cell for cell in cells if not cell.tested())
+  left = collections.deque(
+      (cell, 'train') for cell in cells if not cell.tested())
   print(f'{len(cells)} runs, of which {len(cells) - len(left)} are finished.',
         flush=True)
-  active: dict[Cell, tuple[str, subprocess.Popen]] = {}
   failures = []
 
-  def start(cell: Cell, mode: str) -> None:
+  def start(run: tuple[Cell, str]) -> subprocess.Popen | None:
+    cell, mode = run
     try:
       _wait_until_unlocked(cell, stop)
-      if not stop.is_set():
-        active[cell] = mode, _start(cell, mode)
+      return None if stop.is_set() else _start(cell, mode)
     except errors.CheckpointError as e:  # Another run has the directory.
       failures.append(f'{cell}, {mode}: {e}')
+      return None
 
-  try:
-    while (left or active) and not stop.is_set():
-      while left and len(active) < jobs:
-        start(left.popleft(), 'train')
-      stop.wait(_POLL_S)
-      for cell, (mode, child) in list(active.items()):
-        code = child.poll()
-        if code is None:
-          continue
-        del active[cell]
-        if code == 0 and mode == 'train' and not stop.is_set():
-          start(cell, 'test')
-        elif not stop.is_set():
-          failures += _ended(cell, mode, code, len(left) + len(active))
-  finally:
-    programs.stop(*(child for _, child in active.values()))
+  with contextlib.closing(running.ends(
+      left, jobs, start, _POLL_S, wait=stop.wait)) as ends:
+    for (cell, mode), code, num_left in ends:
+      if stop.is_set():
+        break
+      if code == 0 and mode == 'train':
+        left.appendleft((cell, 'test'))
+      else:
+        failures += _ended(cell, mode, code, num_left)
   return failures
 
 
@@ -241,7 +236,7 @@ def _wait_until_unlocked(cell: Cell, stop: signals.Stop) -> None:
       stop.wait(_POLL_S)
 
 
-def _ended(cell: Cell, mode: str, code: int, num_left: int) -> list[str]:
+def _ended(cell: Cell, mode: str, code: int | None, num_left: int) -> list[str]:
   """Prints the end of a run; returns its failure, if any."""
   if code:
     words = programs.last_words(cell.directory)

@@ -24,6 +24,8 @@ def write(directory: pathlib.Path, title: str, group: str,
   All `runs`, by name, count as one group of the statistics over runs.
   """
   logdirs = {name: os.path.dirname(run.source) for name, run in runs.items()}
+  minutes = {name: _minutes(logdir) for name, logdir in logdirs.items()}
+  drawn = {name: logdirs[name] for name in logdirs if minutes[name] is not None}
   table = table_lib.make_table([
       run._replace(source=name, group=group) for name, run in runs.items()])
   text = '\n\n'.join([
@@ -32,14 +34,17 @@ def write(directory: pathlib.Path, title: str, group: str,
         if failures else []),
       '## Time', markdown.table([
           ['run', 'minutes trained'],
-          *([name, f'{_minutes(logdir):.1f}']
-            for name, logdir in logdirs.items())])]) + '\n'
+          *([name, '' if end is None else f'{end:.1f}']
+            for name, end in minutes.items())])]) + '\n'
   path = str(directory / _NAME)
   files.write(f'{path}.csv', score_files.to_csv(table))
   files.write(f'{path}.md', text)
+  if len(drawn) < len(logdirs):
+    print('No episode is finished, so there is no curve, of '
+          f'{", ".join(name for name in logdirs if name not in drawn)}.')
   try:
     pictures = plotting.write_pictures(
-        logdirs, f'{path}.png', _NUM_EPISODES, group)
+        drawn, f'{path}.png', _NUM_EPISODES, group) if drawn else []
   except errors.ConfigError as e:
     print(f'No pictures: {e}')
     pictures = []
@@ -48,9 +53,9 @@ def write(directory: pathlib.Path, title: str, group: str,
   print(f'Wrote {path}.md, .csv and .html, with {len(pictures)} pictures.')
 
 
-def _minutes(logdir: str) -> float:
-  """Returns the minutes until the last episode of a training."""
+def _minutes(logdir: str) -> float | None:
+  """Returns the minutes until the last episode; None without an episode."""
   try:
     return plotting.read_episodes(logdir)[-1][2] / 60
   except (errors.ConfigError, IndexError):
-    return 0.
+    return None

@@ -27,6 +27,8 @@ trials by frames, and speeds only on an idle machine.
 """
 
 import argparse
+import collections
+import contextlib
 import csv
 import itertools
 import json
@@ -40,6 +42,7 @@ import time
 from typing import NamedTuple
 
 import numpy as np
+from scalable_agent import errors
 from scalable_agent.modes import running
 from scalable_agent.processes import programs
 
@@ -126,34 +129,21 @@ class Sweep:
     """
     for trial in trials:
       self._check_flags(trial)
-    waiting = [t for t in trials if not self.is_at(t, rung)]
-    active: dict[Trial, subprocess.Popen] = {}
-    try:
-      while waiting or active:
-        while waiting and len(active) < self._jobs:
-          trial = waiting.pop(0)
-          active[trial] = self._start(trial)
-        time.sleep(_POLL_S)
-        for trial, child in list(active.items()):
-          code = child.poll()
-          if code == 0 and running.is_at_end(
-              trial.directory(self._out) / 'log.txt'):
-            self._end(trial).touch()
-          elif code == 0:
-            self.failed[trial] = 'it was stopped'
-          elif code is not None:
-            self.failed[trial] = programs.last_words(trial.directory(self._out))
-          elif self.is_at(trial, rung):
-            programs.stop(child)
-          elif self._has_hung(trial):
-            programs.stop(child)
-            self.failed[trial] = f'no episode has ended for {_HANG_S:.0f} s'
-          else:
-            continue
-          del active[trial]
-          self._say(trial, rung, len(waiting) + len(active))
-    finally:
-      programs.stop(*active.values())
+    waiting = collections.deque(t for t in trials if not self.is_at(t, rung))
+    with contextlib.closing(running.ends(
+        waiting, self._jobs, self._start, _POLL_S,
+        is_over=lambda t: self.is_at(t, rung) or self._has_hung(t))) as ends:
+      for trial, code, num_left in ends:
+        if code == 0 and running.is_at_end(
+            trial.directory(self._out) / 'log.txt'):
+          self._end(trial).touch()
+        elif code == 0:
+          self.failed[trial] = 'it was stopped'
+        elif code is not None:
+          self.failed[trial] = programs.last_words(trial.directory(self._out))
+        elif not self.is_at(trial, rung):
+          self.failed[trial] = f'no episode has ended for {_HANG_S:.0f} s'
+        self._say(trial, rung, num_left)
     return {trial: score(self.episodes(trial), rung) for trial in trials
             if trial not in self.failed}
 
@@ -162,8 +152,8 @@ class Sweep:
     path = directory / 'flags.json'
     if path.exists() and json.loads(path.read_text()) != trial.flags(
         self._common):
-      raise SystemExit(f'{directory} was run with other flags: use another '
-                       '--out.')
+      raise errors.ConfigError(
+          f'{directory} was run with other flags: use another --out.')
 
   def _start(self, trial: Trial) -> subprocess.Popen:
     directory = trial.directory(self._out)
@@ -294,32 +284,49 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
   return space
 
 
+def parse_rungs(text: str) -> list[int]:
+  """Returns numbers of frames, the smallest first; raises ValueError."""
+  rungs = text.split(',')
+  if not all(rung.isdecimal() and int(rung) for rung in rungs):
+    raise ValueError(f'--rungs={text} must be positive whole numbers, such as '
+                     '1000000,3000000.')
+  return sorted(map(int, rungs))
+
+
 def main() -> int:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-  parser.add_argument('--out', required=True, type=pathlib.Path)
+  parser.add_argument('--out', required=True, type=pathlib.Path,
+                      metavar='DIRECTORY', help='Directory of all trials.')
   parser.add_argument('--search', action='append', required=True,
-                      metavar='NAME=A,B,C', help='a setting and its values')
-  parser.add_argument('--num_trials', type=int, default=12)
-  parser.add_argument('--rungs', required=True,
-                      help='environment frames, comma-separated')
-  parser.add_argument('--keep', type=int, default=3,
-                      help='one in so many goes on to the next rung')
-  parser.add_argument('--jobs', type=int, default=1, help='trials at a time')
-  parser.add_argument('--seed', type=int, default=1, help='of the draw')
+                      metavar='NAME=A,B,C',
+                      help='A setting and its values. May be repeated.')
+  parser.add_argument('--num_trials', type=int, default=12, metavar='NUMBER',
+                      help='Number of trials. Default: %(default)s.')
+  parser.add_argument('--rungs', required=True, metavar='FRAMES,FRAMES',
+                      help='Numbers of environment frames.')
+  parser.add_argument('--keep', type=int, default=3, metavar='NUMBER',
+                      help='The best of every so many trials continues to the '
+                      'next number of --rungs. Default: %(default)s.')
+  parser.add_argument('--jobs', type=int, default=1, metavar='NUMBER',
+                      help='Trials that run at a time. Default: %(default)s.')
+  parser.add_argument('--seed', type=int, default=1, metavar='NUMBER',
+                      help='Seed of the draw of settings. Default: '
+                      '%(default)s.')
   parser.add_argument('flags', nargs='*', metavar='FLAGS',
-                      help='flags of experiment.py, after --')
+                      help='Flags of experiment.py for all trials, after --.')
   args = parser.parse_args()
   try:
     space = parse_space(args.search)
-    rungs = sorted(int(rung) for rung in args.rungs.split(','))
+    rungs = parse_rungs(args.rungs)
     args.out.mkdir(parents=True, exist_ok=True)
   except ValueError as e:
     parser.error(str(e))
   except OSError as e:
     parser.error(f'--out={args.out} cannot be written: {e.strerror}.')
-  if args.keep < 2 or args.jobs < 1 or args.num_trials < 1 or rungs[0] < 1:
-    parser.error('--keep must be at least 2, the other numbers at least 1.')
+  if args.keep < 2 or args.jobs < 1 or args.num_trials < 1:
+    parser.error('--keep must be at least 2, --jobs and --num_trials at least '
+                 '1.')
   # Ends by way of `finally`, which stops all running programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out = args.out.absolute()
@@ -330,6 +337,8 @@ def main() -> int:
   sweep = Sweep(out, args.flags, args.jobs)
   try:
     halve(sweep, trials, rungs, args.keep)
+  except errors.ConfigError as e:
+    parser.error(str(e))
   finally:
     report(trials, sweep, rungs, out)
   if sweep.failed:

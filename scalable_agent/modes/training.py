@@ -2,14 +2,11 @@
 """Trains from Python: `scalable_agent.train(config)`."""
 
 from collections.abc import Callable, Mapping, Sequence
-import signal
 
 import gymnasium
 from scalable_agent.algorithms import base
 from scalable_agent.environments import own_levels
 from scalable_agent.modes import loading
-from scalable_agent.processes import signals
-from scalable_agent.runs import checkpointing
 from scalable_agent.runs import log
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -21,8 +18,6 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
           ) -> loading.LoadedAgent:
   """Trains as `runs.training.train` does, and returns the trained agent.
 
-  A resumed run keeps its `reward_clipping` if the settings have the default.
-
   Args:
     hooks: called after each update.
     addons: further terms of the policy's loss, by name.
@@ -32,19 +27,9 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
 
   Raises:
     LevelError: `level_name` is the name of another environment.
-    signals.Stopped: a signal ended the run before the first checkpoint.
     Exception: errors of `runs.training.train` and `load`.
   """
   if env is not None:
     own_levels.register(config.level_name, env)
-  default = config_lib.Config(
-      algorithm=config.algorithm, level_name=config.level_name)
-  if config.reward_clipping == default.reward_clipping:
-    asked, config = config, config_lib.with_saved_clipping(config)
-    if config != asked:
-      print(f'{config.logdir} was trained with reward_clipping='
-            f'{config.reward_clipping}, and stays so.', flush=True)
   training.train(config, hooks, addons)
-  if not checkpointing.latest_number(config.logdir):
-    raise signals.Stopped(128 + signal.SIGINT)
   return loading.load(config.logdir)

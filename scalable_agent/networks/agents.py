@@ -282,44 +282,6 @@ class Agent(tf.keras.Model):
     return tf.concat([tf.cast(f, tf.float32) for f in features], axis=-1)
 
 
-class Critic(tf.keras.Model):
-  """Values of actions: `Q(o, a)`, or `Q(o, .)` for discrete actions."""
-
-  def __init__(self, torso: tf.keras.layers.Layer,
-               values: tf.keras.layers.Layer,
-               observation_normaliser: (
-                   normalisers.ObservationNormaliser | None) = None):
-    """Makes a critic of layers; most callers want `factory.make_critic`.
-
-    Args:
-      torso: maps observations, or pairs of observation and action, to features.
-      values: maps features `[N, F]` to values.
-      observation_normaliser: that of the agent, no layer of the critic.
-    """
-    super().__init__()
-    # Keras does not track a method.
-    self._normalise = (observation_normaliser.__call__
-                       if observation_normaliser else lambda seen: seen)
-    self._torso = torso
-    self._values = values
-
-  def build(self, unused_input_shape: collections.abc.Sequence[int]) -> None:
-    """See `layers.Composite`."""
-
-  def call(self, observations: structs.Nest,
-           actions: tf.Tensor | None = None) -> tf.Tensor:
-    """Computes values, float32 `[N]`; for discrete actions `[N, A]`.
-
-    Args:
-      observations: nest of `[N, ...]`.
-      actions: float32 `[N, ...]`, continuous; None for discrete actions.
-    """
-    seen = self._normalise(instructions.split(observations)[0])
-    if actions is None:
-      return self._values(tf.cast(self._torso(seen), tf.float32))
-    return self._values(tf.cast(self._torso(seen, actions), tf.float32))[:, 0]
-
-
 def _action_features(
     action_spec: structs.ActionSpec, actions: tf.Tensor) -> list[tf.Tensor]:
   """Returns actions `[N, ...]` as inputs of an agent, a list of `[N, F]`."""

@@ -7,6 +7,7 @@ import random
 
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
+from scalable_agent.networks import critics
 from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
@@ -142,7 +143,7 @@ def make_critic(network: str, observation_spec: structs.ObservationSpec,
                 layer_norm: bool = False,
                 observation_normaliser: (
                     normalisers.ObservationNormaliser | None) = None
-                ) -> agents.Critic:
+                ) -> critics.Critic:
   """Makes a critic with all its variables, see `make_agent`.
 
   For discrete actions of one part, the critic returns the values of all
@@ -151,7 +152,7 @@ def make_critic(network: str, observation_spec: structs.ObservationSpec,
   observation_spec, _ = instructions.split(observation_spec)
   initializer_seed = tf.keras.random.SeedGenerator(seed)
   num_values = 1 if action_spec.size else action_spec.num_values[0]
-  critic = agents.Critic(
+  critic = critics.Critic(
       torsos.make(
           network, observation_spec, initializer_seed,
           torsos.MLPTorso(

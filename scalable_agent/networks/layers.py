@@ -19,7 +19,7 @@ import contextlib
 import math
 import random
 import threading
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -106,6 +106,11 @@ class ZeroMeanNormal(tf.keras.initializers.Initializer):
     kernel = tf.keras.random.normal(
         shape, stddev=stddev, dtype=dtype, seed=self._seed)
     return kernel - tf.reduce_mean(kernel, axes, keepdims=True)
+
+
+class Product(NamedTuple):
+  """A dense layer's product with a part of the inputs, float `[N, units]`."""
+  of_observations: tf.Tensor
 
 
 class Composite(tf.keras.layers.Layer):

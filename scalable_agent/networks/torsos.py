@@ -50,14 +50,28 @@ class MLPTorso(layers.Composite):
         tf.keras.layers.Activation('tanh'),
         *(layers.dense(size, 'elu', seed) for size in later))
 
-  def call(self, observations: Observations,
+  def product(self, observations: tf.Tensor) -> layers.Product:
+    """Returns the product `[N, hidden_sizes[0]]`, for `call` with actions.
+
+    One product of large observations serves several actions, and the gradient
+    of actions needs no gradient of observations.
+    """
+    x = layers.to_float(observations, self.compute_dtype)
+    kernel = self._dense_layers[0].kernel[:x.shape[-1]]
+    return layers.Product(x @ tf.cast(kernel, self.compute_dtype))
+
+  def call(self, observations: Observations | layers.Product,
            actions: tf.Tensor | None = None) -> tf.Tensor:
     """Computes features `[N, hidden_sizes[-1]]`.
 
     Observations are `[N, ...]`, or a dictionary of such arrays. Arrays of uint8
     are divided by 255, other types are not. `actions`, float32 `[N, ...]`, are
-    an additional input.
+    an additional input. With a product `[N / M, ...]`, row `n` of the product
+    belongs to the actions `n`, `n + N / M`, and so on.
     """
+    if isinstance(observations, layers.Product):
+      assert actions is not None
+      return self._after_product(observations.of_observations, actions)
     parts = (list(observations.values()) if isinstance(observations, dict)
              else [observations])
     x = [layers.to_float(layers.flatten(part), self.compute_dtype)
@@ -66,6 +80,20 @@ class MLPTorso(layers.Composite):
       x.append(tf.cast(actions, self.compute_dtype))
     x = tf.concat(x, axis=-1) if len(x) > 1 else x[0]
     for layer in self._dense_layers:
+      x = layer(x)
+    return x
+
+  def _after_product(
+      self, product: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+    first, *later = self._dense_layers
+    kernel = first.kernel[-actions.shape[-1]:]
+    of_actions = tf.cast(actions, self.compute_dtype) @ tf.cast(
+        kernel, self.compute_dtype) + tf.cast(first.bias, self.compute_dtype)
+    sizes = product.shape
+    x = tf.reshape(tf.reshape(of_actions, [-1, *sizes]) + product,
+                   [-1, sizes[-1]])
+    x = first.activation(x)
+    for layer in later:
       x = layer(x)
     return x
 

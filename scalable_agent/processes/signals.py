@@ -28,12 +28,13 @@ class Stop(threading.Event):
   `waits_for` is the work that must be finished before the program ends, in
   words. If the work takes long, the user is told. If empty, there is nothing to
   save: the signal raises `Stopped`, and a process that still does not end is
-  ended after a few seconds.
+  ended after a few seconds. `number` is that of the signal, 0 before a signal.
   """
 
   def __init__(self, waits_for: str = 'the end of the training') -> None:
     super().__init__()
     self.waits_for = waits_for
+    self.number = 0
 
 
 def wait_for(stop: threading.Event, what: str) -> None:
@@ -61,6 +62,7 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   def handle(number: int, unused_frame: types.FrameType | None) -> None:
     for other in numbers:
       signal.signal(other, signal.SIG_DFL)
+    stop.number = number
     stop.set()
     if not stop.waits_for:
       raise Stopped(128 + number)

@@ -2,13 +2,16 @@
 """Lines about clipped rewards, actions and observations."""
 
 from collections.abc import Sequence
+import math
 
 import numpy as np
 from scalable_agent.experience import structs
 from scalable_agent.settings import sections
 
-# A line is printed after this many steps.
+# Steps that are judged together.
 _NUM_STEPS = 1000
+# Earlier actions are not judged: a policy begins with large noise.
+_NUM_FIRST_STEPS = 10_000
 # The least share of clipped numbers for a line. By Chebyshev's
 # inequality, at most 4 % of normalised numbers are beyond 5 deviations.
 _SHARE, _SHARE_OF_OBSERVATIONS = .1, .01
@@ -21,8 +24,8 @@ _TREATMENT = {
     'soft_asymmetric': 'squashed to [-1.5, 5]'}
 
 
-def rewards_said(settings: sections.AllSections) -> str:
-  """Returns a line about rewards and observations, for the start of a run."""
+def said(settings: sections.AllSections, actions: structs.ActionSpec) -> str:
+  """Returns a line about the treatment of numbers, for the start of a run."""
   text = (f'Rewards are {_TREATMENT[settings.reward_clipping]} '
           f'(--reward_clipping={settings.reward_clipping}).')
   if settings.normalise_returns:
@@ -32,7 +35,14 @@ def rewards_said(settings: sections.AllSections) -> str:
     text += (' Observations are normalised, and clipped to 5 standard '
              'deviations (--normalise_observations='
              f'{settings.normalise_observations}).')
+  if actions.size and _clips_actions(settings):
+    text += ' Actions beyond a bound of the action space are clipped.'
   return text
+
+
+def _clips_actions(settings: sections.AllSections) -> bool:
+  """Whether actions are samples of a Gaussian without tanh."""
+  return settings.algorithm == 'mpo' or settings.squash_actions is False
 
 
 def at_bounds(actions: np.ndarray) -> float:
@@ -43,8 +53,9 @@ def at_bounds(actions: np.ndarray) -> float:
 class Watch:
   """Looks for clipped rewards, actions and observations.
 
-  Rewards are judged once, after 1,000 steps. Actions and observations are
-  judged again and again, since a policy changes, until a line was printed.
+  Rewards are judged once, after 1,000 steps. Actions after the first 10,000
+  steps, and observations, are judged again and again, since a policy changes,
+  until a line was printed.
   """
 
   def __init__(self, settings: sections.AllSections):
@@ -52,6 +63,10 @@ class Watch:
     self._settings = settings
     self._notes: list[structs.Note] = []
     self._num_steps = 0
+    # At the bounds of [-1, 1], of samples of the Gaussian of a new policy.
+    self._share_at_start = math.erfc(
+        _AT_BOUND / settings.initial_scale / math.sqrt(2)) if (
+            _clips_actions(settings)) else 0.
     self._actions_said = self._observations_said = False
 
   def __call__(self, notes: Sequence[structs.Note],
@@ -100,16 +115,16 @@ class Watch:
 
   def _of_actions(self, actions: np.ndarray) -> list[str]:
     self._num_steps += len(actions)
-    share = at_bounds(actions) if actions.dtype.kind == 'f' else 0.
-    # Discrete actions have no bounds.
-    self._actions_said = share > _SHARE or actions.dtype.kind != 'f'
-    if share <= _SHARE:
+    if actions.dtype.kind != 'f':  # Discrete actions have no bounds.
+      self._actions_said = True
       return []
-    is_first = self._num_steps == len(actions)
-    which = (f'first {len(actions):,} actions' if is_first else
-             f'last {len(actions):,} of {self._num_steps:,} actions')
-    return [f'{_percent(share)} of the numbers of the {which} are at a bound '
-            'of the action space'
+    share = at_bounds(actions)
+    if (self._num_steps < _NUM_FIRST_STEPS
+        or share <= _SHARE + self._share_at_start):
+      return []
+    self._actions_said = True
+    return [f'{_percent(share)} of the numbers of the last {len(actions):,} of '
+            f'{self._num_steps:,} actions are at a bound of the action space'
             + (': actions beyond a bound are clipped; --squash_actions '
                'or, with appo, a smaller --initial_scale helps.'
                if self._settings.squash_actions is False else '.')]

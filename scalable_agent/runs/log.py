@@ -280,19 +280,19 @@ class Log:
     signals.wait_for(self._context.stop, 'the checkpoint')
     num_env_frames = self._learner.num_env_frames
     if not has_learned:
-      print('Nothing was learned yet: no checkpoint was written.', flush=True)
+      text = 'Nothing was learned yet: no checkpoint was written.'
     elif not self._learner.is_consistent:
-      print('No checkpoint was written: the error came within several updates, '
-            'some of which may have been made.', flush=True)
+      text = ('No checkpoint was written: the error came within several '
+              'updates, some of which may have been made.')
     elif self._config.deterministic and num_env_frames < end_frames:
       where = ('the last one' if self._files.checkpointer.latest_number
                else 'the beginning')
-      print('No checkpoint was written: a deterministic run resumes from '
-            f'{where}, as if it had not been stopped.', flush=True)
+      text = ('No checkpoint was written: a deterministic run resumes from '
+              f'{where}, as if it had not been stopped.')
     else:
-      path = self._save_or_wait()
-      signals.wait_for(self._context.stop, 'the end of the training')
-      print(f'Saved {path}, {num_env_frames:,} frames.', flush=True)
+      text = f'Saved {self._save_or_wait()}, {num_env_frames:,} frames.'
+    signals.wait_for(self._context.stop, 'the end of the training')
+    print(text, flush=True)
 
   def _save_or_wait(self) -> str:
     """Writes a checkpoint; a deterministic run waits for disk space."""

@@ -45,7 +45,7 @@ def print_start(
   for line in (levels.unplayed_message(level_names, config.num_actors),
                _without_effect(config, level_names),
                config_lib.choices_made(asked, config),
-               clipping.rewards_said(config),
+               clipping.said(config, actors.spec.action),
                *_about_appo(config, actors.spec.action),
                before and config_lib.changes_said(before, config)):
     if line:

@@ -45,6 +45,20 @@ def settings_before(config: config_lib.Config) -> config_lib.Config | None:
   return before
 
 
+def with_clipping_of_run(config: config_lib.Config) -> config_lib.Config:
+  """Replaces the default of `reward_clipping` by that of the run, and says so.
+  """
+  default = config_lib.Config(
+      algorithm=config.algorithm, level_name=config.level_name)
+  if config.reward_clipping != default.reward_clipping:
+    return config
+  kept = config_lib.with_saved_clipping(config)
+  if kept != config:
+    print(f'{config.logdir} was trained with reward_clipping='
+          f'{kept.reward_clipping}, and stays so.', flush=True)
+  return kept
+
+
 def restore_learner(
     config: config_lib.Config, actors: interface.Acting, part: int,
     collectives: collectives_lib.Collectives,

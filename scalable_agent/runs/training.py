@@ -47,9 +47,15 @@ make_learner = setup.make_learner
 _JOIN_TIMEOUT_S = 3
 
 
-@layers.state_of_caller_kept()
 def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
           addons: Mapping[str, base.Addon] | None = None) -> int:
+  """Like `train_as_set`, but keeps the `reward_clipping` of a resumed run."""
+  return train_as_set(setup.with_clipping_of_run(config), hooks, addons)
+
+
+@layers.state_of_caller_kept()
+def train_as_set(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
+                 addons: Mapping[str, base.Addon] | None = None) -> int:
   """Trains on this machine until `total_environment_frames` or a signal.
 
   Resumes from the checkpoint in `logdir` if there is one.
@@ -62,7 +68,7 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
     0, also when a signal ended the run with a checkpoint.
 
   Raises:
-    signals.Stopped: a signal ended the run before the first update.
+    signals.Stopped: a signal ended the run before the first checkpoint.
     ConfigError: another run uses the log directory, or `ray_address` is set.
     Exception: an error of an environment or the learner, after a checkpoint.
   """
@@ -79,8 +85,11 @@ def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop(waits_for='')) as stop:
-    return run(measuring.chosen(config, make_learner), make_acting, stop,
+    code = run(measuring.chosen(config, make_learner), make_acting, stop,
                hooks, addons)
+    if stop.number and not checkpointing.latest_number(config.logdir):
+      raise signals.Stopped(128 + stop.number)
+    return code
 
 
 def make_acting(config: config_lib.Config, part: int) -> local.Local:

@@ -48,6 +48,7 @@ _ADVICE = {
         'vf_coef vf_loss_coeff value_loss_coeff value_coef value_loss_coef',
     '--initial_scale (a standard deviation, not a logarithm)':
         'log_std_init log_std std initial_stddev',
+    '--scale_from_state, with --algorithm=impala or appo': 'sigma sigma_type',
     '--clip_gradient_norm': 'max_grad_norm grad_clip gradient_clip grad_norm '
                             'max_gradient_norm',
     '--normalise_observations': 'normalize_input norm_obs normalize_obs '

@@ -116,16 +116,16 @@ class AllSections(
 
   def _check_deterministic(self) -> None:
     """Checks that nothing hinders a run from being repeated."""
-    self._check('deterministic',
-                not self.deterministic or 1 == (
-                    self.num_actor_groups or self.usual_groups),
-                'needs --num_actor_groups=1')
     not_repeated = lab_levels.not_repeated(
         names(self.level_name) if self.deterministic else ())
     self._check('deterministic', not not_repeated or self.mode != 'train',
                 f'cannot be used with {", ".join(not_repeated)}: no seed '
                 'repeats a lasertag level of DeepMind Lab, since the bots plan '
                 'routes by the clock')
+    self._check('deterministic',
+                not self.deterministic or 1 == (
+                    self.num_actor_groups or self.usual_groups),
+                'needs --num_actor_groups=1')
     self._check('deterministic', not (self.deterministic and self.ray_address),
                 'cannot be used with --ray_address')
     self._check('save_replay',

@@ -80,6 +80,7 @@ class _Proxy:
       raise tf.errors.OutOfRangeError(
           None, None, f'The process of {self._type.__name__} is closed.')
     return result
+
   def _start(self) -> None:
     with self._lock:
       if self._process is None and not self._is_closed:
