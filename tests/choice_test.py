@@ -282,7 +282,10 @@ class MeasuringTest(parameterized.TestCase):
 
   def test_environments_per_process_of_the_user_are_kept(self):
     self.assertEqual(measuring.plan(4), [(4, 4), (16, 4), (64, 4)])
-    self.assertLen(measuring.plan(1), 5)
+    self.assertEqual(measuring.plan(1), [(4, 1), (16, 1), (64, 1)])
+    self.assertLen(measuring.plan(_config().environments_per_process), 5)
+    self.assertEqual(
+        _config(environments_per_process=1).environments_per_process, 1)
 
   def test_what_is_compared(self):
     def variants(asked, **resolved):

@@ -92,7 +92,7 @@ def _with_observation(batch, observation):
 @functools.cache
 @eager.eagerly()
 def _updates_of_the_whole(optimizer):
-  """Returns the scalars of three updates, and the weights after them.
+  """Returns the scalars of three updates, and the last weights.
 
   They are neither compiled nor made in parts.
   """
@@ -201,7 +201,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     batch = random_batch(learner)
     first = learner.step(batch).scalars
     second = learner.step(batch).scalars
-    # The rate of an update is that of the frames before it.
+    # An update has the rate of the frames before the update.
     self.assertAllClose(first['learning_rate'], 0.00048, rtol=1e-7)
     self.assertAllClose(second['learning_rate'], 0.000479993856, rtol=1e-6)
     self.assertEqual(learner.num_env_frames, 2 * 12800)
@@ -217,7 +217,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
 
   @eager.eagerly()
   def test_loss_is_that_of_the_shifted_sequences(self):
-    """Entry t of the learner's outputs belongs to entry t + 1 of the others."""
+    """Outputs of the learner at t belong to actions at t + 1."""
     learner = make_learner(discounting=0.9)
     batch = random_batch(learner)
     env_outputs, agent_outputs, truncation_values = batch.data.steps
@@ -293,13 +293,17 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     batch = random_batch(learner)
     published = learner.weights()
     copies = [np.copy(value) for value in published.values]
-    for _ in range(2):
-      learner.step(batch)
-    for value, copy in zip(published.values, copies):
-      self.assertAllEqual(value, copy)
-    later = learner.weights()
-    self.assertEqual((published.version, later.version), (0, 2))
-    self.assertNotAllEqual(later.values[0], copies[0])
+    for number in (1, 2):
+      weights = learner.weights(learner.step(batch))
+      self.assertEqual(weights.version, number)
+      for value, variable in zip(
+          weights.values, learner.agent.variables, strict=True):
+        self.assertAllEqual(value, variable)
+      for value, copy in zip(published.values, copies):
+        self.assertAllEqual(value, copy)
+      self.assertNotAllEqual(weights.values[0], copies[0])
+      published, copies = weights, [np.copy(v) for v in weights.values]
+    self.assertEqual(learner.weights().version, 2)
 
   def _assert_same_updates(self, learner, expected, atol=1e-5):
     """Asserts that a learner makes the updates of `_updates_of_the_whole`."""
@@ -621,7 +625,7 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(learned.errors, errors, rtol=1e-5, atol=1e-6)
       scalars = learned.scalars
       self.assertAllClose(scalars['total_loss'], np.mean(losses), rtol=1e-5)
-      # Of the updates in which it was due.
+      # Of the updates in which the group was due.
       self.assertAllClose(
           scalars['policy/gradient_norm'], np.mean(norms), rtol=1e-5)
       self.assertEqual(learner.num_env_frames, (call + 1) * _NUM_FRAMES)
@@ -738,8 +742,8 @@ MUTATIONS = (
          'gradients_lib.mean_where(values, learns)\n',
          'tf.reduce_mean(values)\n'),
         ('errors of updates lost',
-         'for name, values in scalars.items()}, errors)',
-         'for name, values in scalars.items()}, errors[0])'),
+         'for name, values in scalars.items()}, errors,\n',
+         'for name, values in scalars.items()}, errors[0],\n'),
         ('weights of the loop left out',
          '[] if batch.importance_weights is None\n'
          '        else [batch.importance_weights]',
@@ -782,7 +786,10 @@ MUTATIONS = (
     dict(file='learning/learner',
          catches='test_published_weights_are_not_changed_by_updates', rows=(
         ('published weights are the variables themselves',
-         'values=self._compiled_copy())', 'values=self.agent.variables)'),
+         'values=values or self._compiled_copy())',
+         'values=values or self.agent.variables)'),
+        ('weights of an update are those before the update',
+         'values or self._compiled_copy()', '[0 * v for v in values] or ()'),
     )),
     dict(file='learning/gradients',
          catches='test_micro_batches_make_the_same_update', rows=(

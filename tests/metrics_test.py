@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of what a run reports."""
+"""Tests of the reports of a run."""
 
 import contextlib
 import csv
@@ -34,16 +34,19 @@ def _batch(episode_end, episode_return, episode_step, done=None):
       policy_version=()))
 
 
+def _events(logdir):
+  """Returns the events of summaries in a directory."""
+  events = [tf.compat.v1.Event.FromString(record.numpy())
+            for path in glob.glob(os.path.join(glob.escape(logdir), 'events*'))
+            for record in tf.data.TFRecordDataset(path)]
+  return [event for event in events if event.summary.value]
+
+
 def _scalars(logdir):
   """Returns the scalars in a directory by tag and step."""
-  found = {}
-  for path in glob.glob(os.path.join(glob.escape(logdir), 'events*')):
-    for record in tf.data.TFRecordDataset(path):
-      event = tf.compat.v1.Event.FromString(record.numpy())
-      for value in event.summary.value:
-        if value.tag not in ('action', 'settings'):
-          found[value.tag, event.step] = float(tf.make_ndarray(value.tensor))
-  return found
+  return {(value.tag, event.step): float(tf.make_ndarray(value.tensor))
+          for event in _events(logdir) for value in event.summary.value
+          if value.tag not in ('action', 'settings')}
 
 
 def _write(logdir, *returns, level='a', frames=100):
@@ -76,7 +79,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
       for i in numbers:
         writer.write_episodes(
             [structs.Episode('a', i + 0.5, i)], i, i + 0.25)
-        if i % 10 == 0:  # It takes ten times as long.
+        if i % 10 == 0:  # Scalars take ten times as long.
           writer.write_scalars({f'b{k}': i + k / 100 for k in range(20)},
                                np.array([[0, 1]]), i)
       return psutil.Process().memory_info().rss
@@ -106,6 +109,21 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
         ('a,b/episode_return', 100): -3.5, ('a,b/episode_frames', 100): 100,
         ('a,b/episode_return', 200): -3.5, ('a,b/episode_frames', 200): 100,
         ('total_loss', 100): 10, ('total_loss', 200): 20})
+
+  def test_one_event_has_the_scalars_that_tensorflow_writes(self):
+    returns = [0.1, -3.5, 1e-45, float('inf'), float('nan'), 1e20]
+    ours, theirs = (self.create_tempdir().full_path for _ in range(2))
+    _write(ours, *returns, frames=7)
+    with tf.summary.create_file_writer(theirs).as_default(
+        step=np.array(7, np.int64)):
+      for value in returns:
+        tf.summary.scalar('a/episode_return', np.array(value, np.float32))
+        tf.summary.scalar('a/episode_frames', np.array(100, np.float32))
+      tf.summary.flush()
+    [event], expected = map(_events, (ours, theirs))
+    self.assertEqual(event.step, 7)
+    self.assertEqual(list(event.summary.value),
+                     [value for e in expected for value in e.summary.value])
 
   def test_settings_are_a_table(self):
     logdir = self.create_tempdir().full_path

@@ -572,13 +572,14 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for frames in (0, 0, 1):
       before = self._statistics(learner).mean.numpy()
       version = learner.weights()
-      _step(learner, _unroll(1), frames=frames)
+      learned = _step(learner, _unroll(1), frames=frames)
+      later = learner.weights(learned)
       moved = np.any(self._statistics(learner).mean.numpy() != before)
       self.assertEqual(moved, frames == 1)
       self.assertEqual(moved, any(
           np.array_equal(value, before) for value in version.values)
                        and not any(np.array_equal(value, before)
-                                   for value in learner.weights().values))
+                                   for value in later.values))
 
   def test_the_first_collection_only_sets_the_statistics(self):
     learner = _learner()
@@ -1097,6 +1098,13 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/learner',
+         catches='test_statistics_move_after_the_last_update_of_a_collection',
+         rows=(
+        ('weights without the statistics that have moved',
+         '[] if self._mover.variables else self._copy_weights()',
+         'self._copy_weights()'),
+    )),
     dict(file='learning/statistics',
          catches='test_clipped_numbers_of_batches_1_2_4_and_8_are_counted',
          rows=(

@@ -46,7 +46,7 @@ class _Learner:
     return learner_lib.Learned(
         {'total_loss': float(self.num_updates)}, f'errors {batch.data}')
 
-  def weights(self):
+  def weights(self, learned):
     return structs.Weights(self.num_updates, [])
 
 
@@ -378,8 +378,8 @@ class LogTest(parameterized.TestCase):
     self.assertIn(', 4 of 6 workers (3 restarts)',
                   output(one.print_progress, update))
     text = output(one.end, True)
-    # Those of eight environments are on their way, three such wait, and the
-    # other ones are made.
+    # Unrolls of eight environments are on their way, three times as many
+    # wait, and the rest is made.
     self.assertIn('3 times an actor worker was replaced, each time with at '
                   'most 47 unrolls that have not arrived.', text)
     one.write_episodes(update)

@@ -24,10 +24,12 @@ class Learned(NamedTuple):
     scalars: float32 scalars by name, means over the updates of the call. Means
       of a group are over the updates in which the group learned.
     errors, targets: see `base.Loss`; `errors` are `[B]` or `[K, B]`.
+    values: those of `Learner.weights`; empty if the agent has statistics.
   """
   scalars: dict[str, tf.Tensor]
   errors: tf.Tensor | None
   targets: tf.Tensor | None = None
+  values: Sequence[tf.Tensor] = ()
 
 
 class Learner:
@@ -206,13 +208,22 @@ class Learner:
     for variable in self._mover.variables if self._collectives.rank else ():
       variable.assign(tf.zeros_like(variable))
 
-  def weights(self) -> structs.Weights:
-    """Returns a copy of the weights that later updates do not change."""
+  def weights(self, learned: Learned | None = None) -> structs.Weights:
+    """Returns a copy of the weights that later updates do not change.
+
+    `learned`, of the last `step`, spares a call, which takes an eighth of the
+    learner's time in a small network.
+    """
+    values = learned.values if learned else ()
     return structs.Weights(version=self.num_updates,
-                           values=self._compiled_copy())
+                           values=values or self._compiled_copy())
 
   def _copy_weights(self) -> list[tf.Tensor]:
     return [tf.identity(v) for v in self.agent.variables]
+
+  def _copy_if_final(self) -> list[tf.Tensor]:
+    """Copies the weights, unless statistics move after the updates."""
+    return [] if self._mover.variables else self._copy_weights()
 
   def _groups(self, is_due: bool) -> tuple[str, ...]:
     """Returns the groups that learn in an update."""
@@ -253,7 +264,8 @@ class Learner:
     return Learned({
         name: (gradients_lib.mean_where(values, learns)
                if name in self._delayed_names else tf.reduce_mean(values))
-        for name, values in scalars.items()}, errors)
+        for name, values in scalars.items()}, errors,
+                   values=self._copy_if_final())
 
   def _update(self, groups: tuple[str, ...], data: structs.Nest,
               importance_weights: Sequence[tf.Tensor],
@@ -300,7 +312,8 @@ class Learner:
     scalars = self._compiled_apply(gradients, learning_rates)
     self.algorithm.after_update(
         groups, progress._replace(num_updates=progress.num_updates + 1))
-    return Learned({**sums, **means, **scalars}, errors, targets)
+    return Learned({**sums, **means, **scalars}, errors, targets,
+                   () if self.updates_per_call > 1 else self._copy_if_final())
 
   def _gradients(
       self, groups: tuple[str, ...], data: structs.Nest,

@@ -73,15 +73,13 @@ def chosen(config: config_lib.Config,
   prints the choice. Other settings are returned unchanged.
   """
   names = [name for name in (
-      'num_actors', 'num_actor_groups', 'micro_batch_size', 'xla')
-           if getattr(config, name) in (0, 'auto')]
+      'num_actors', 'num_actor_groups', 'environments_per_process',
+      'micro_batch_size', 'xla') if getattr(config, name) in (0, 'auto')]
   if not {'num_actors', 'num_actor_groups'} & set(names):
     return config
   if before := config_lib.trained_with(config.logdir):
     if config.num_actors:
       names = ['num_actor_groups']
-    else:
-      names.append('environments_per_process')
     taken = {name: getattr(before, name) for name in names}
     return dataclasses.replace(
         config, max_policy_lag=choice.usual_lag(config), **taken)
@@ -160,11 +158,10 @@ def measure(config: config_lib.Config, make_learner: MakeLearner,
 def plan(per_process: int) -> list[tuple[int, int]]:
   """Returns environments, and environments of each process, of all groups.
 
-  More than one environment per process is the user's number, and is kept.
+  The number of environments per process is kept, unless the number is 0.
   """
   return list(dict.fromkeys(
-      (number, per_process if per_process > 1 else own)
-      for number, own in _GROUPS))
+      (number, per_process or own) for number, own in _GROUPS))
 
 
 def _is_worth(per_process: int, in_processes: bool,

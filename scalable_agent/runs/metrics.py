@@ -2,7 +2,7 @@
 """Metrics of a run: bottleneck, curves on disk, progress."""
 
 import collections
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import csv
 import datetime
@@ -101,6 +101,7 @@ class MetricsWriter:
 
     Also writes the scores of DMLab-30 once every level has a return.
     """
+    scalars: list[tuple[str, float]] = []
     with self._without_errors(), self._as_default(num_env_frames):
       for episode in episodes:
         frames = episode.num_agent_steps * self._num_action_repeats
@@ -108,20 +109,19 @@ class MetricsWriter:
             num_env_frames, f'{train_time_s:.1f}', episode.level_name,
             shortest(episode.episode_return), episode.num_agent_steps,
             frames))
-        _write_scalar(f'{episode.level_name}/episode_return',
-                      episode.episode_return)
-        _write_scalar(f'{episode.level_name}/episode_frames', frames)
+        scalars += [
+            (f'{episode.level_name}/episode_return', episode.episode_return),
+            (f'{episode.level_name}/episode_frames', frames)]
         scores = self._dmlab30_scores.add(
             episode.level_name, episode.episode_return)
-        for name, score in (scores or {}).items():
-          _write_scalar(name, score)
+        scalars += (scores or {}).items()
+      _write_scalars(scalars)
 
   def write_scalars(self, scalars: Mapping[str, float], actions: np.ndarray,
                     num_env_frames: int) -> None:
     """Writes scalars and the histogram of `actions`, and flushes all files."""
     with self._without_errors(), self._as_default(num_env_frames):
-      for name, value in scalars.items():
-        _write_scalar(name, value)
+      _write_scalars(scalars.items())
       tf.summary.histogram('action', actions)
     self.flush()
 
@@ -137,7 +137,7 @@ class MetricsWriter:
   def write_test_reward(self, mean: float, num_env_frames: int) -> None:
     """Writes the mean return of an evaluation, under PyTorchRL's name."""
     with self._without_errors(), self._as_default(num_env_frames):
-      _write_scalar('TestReward', mean)
+      _write_scalars([('TestReward', mean)])
     self.flush()
 
   def flush(self) -> None:
@@ -193,9 +193,20 @@ def shortest(value: float) -> str:
   return str(single if float(single) == value else value)
 
 
-def _write_scalar(name: str, value: float) -> None:
-  # An array: TensorFlow never frees the tensor of a Python number.
-  tf.summary.scalar(name, np.array(value, np.float32))
+def _write_scalars(scalars: Iterable[tuple[str, float]]) -> None:
+  """Writes what `tf.summary.scalar` writes, with one event for all scalars.
+
+  Each call of `tf.summary.scalar` takes 0.3 ms of the learner's thread.
+  """
+  summary = tf.compat.v1.Summary()
+  for name, value in scalars:
+    entry = summary.value.add(tag=name)
+    entry.metadata.plugin_data.plugin_name = 'scalars'
+    entry.tensor.dtype = tf.float32.as_datatype_enum
+    entry.tensor.tensor_shape.SetInParent()  # `[]`
+    entry.tensor.tensor_content = np.array(value, '<f4').tobytes()
+  if summary.value:
+    tf.summary.experimental.write_raw_pb(summary.SerializeToString())
 
 
 class Measured(NamedTuple):

@@ -320,7 +320,7 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
         np.int64)
     with timer.stage('learn'):
       result = learner.step(batch)
-      publish(learner.weights())
+      publish(learner.weights(result))
       learned(batch, result)
     update = log_lib.Update(result.scalars, batch.notes, learner, lags)
     for hook in hooks:

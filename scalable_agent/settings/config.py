@@ -79,7 +79,8 @@ class Config(sections.AllSections):
         (self.plays_lab, 'cannot be used with DeepMind Lab, whose maps take '
          'longer to compile than is measured'),
         (self.algorithm == 'appo' and self.replay_capacity,
-         'cannot be used with --algorithm=appo and --replay_capacity'),
+         'cannot be used with --algorithm=appo and --replay_capacity: set '
+         '--num_actors'),
         (self.algorithm == 'appo' and not self.unrolls_per_collect,
          'needs --unrolls_per_collect, which decides what is learned: without '
          'auto, the number is --num_actors')):

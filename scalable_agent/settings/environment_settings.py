@@ -73,10 +73,12 @@ class EnvironmentSettings(Section):
       'Atari: cut a game off after this many frames.', POSITIVE, ALE_COUNT,
       task='atari')
   environments_per_process: int = setting(
-      1,
+      By({'--num_actors=auto': 0, 'others': 1}),
       'Number of environments that share a process, which steps one '
       'environment after the other. More than one is faster if steps are very '
-      'short, as in CartPole. Atari games run in threads instead.', POSITIVE)
+      'short, as in CartPole. Atari games run in threads instead. 0 with '
+      '--num_actors=auto only: as many as fit the measured times.',
+      Check[int](lambda x: x >= 0, 'must be positive'))
   step_timeout_s: float = setting(
       300.,
       'Seconds per step after which an environment process counts as hung. '
@@ -105,6 +107,8 @@ class EnvironmentSettings(Section):
     object.__setattr__(self, 'environment_kwargs',
                        values.json_object(self.environment_kwargs))
     super().__post_init__()
+    self._check('environments_per_process', self.environments_per_process > 0
+                or getattr(self, 'num_actors', None) == 0, 'must be positive')
 
   @property
   def kwargs(self) -> dict[str, object]:
