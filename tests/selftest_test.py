@@ -2,6 +2,7 @@
 """Tests of selftest mode: a device that computes wrong numbers is named."""
 
 import contextlib
+import io
 import json
 import os
 from unittest import mock
@@ -140,6 +141,7 @@ class SelftestTest(parameterized.TestCase):
     self.assertLen(report['rows'], 2)
     self.assertEqual(report['rows'][0]['part'], 'V-trace, loop')
     self.assertGreater(report['product_rates']['float32'], 1e6)
+    self.assertNotEmpty(report['about']['processor'])
 
   def test_a_directory_without_writing_fails_before_the_tests(self):
     path = self.create_tempfile().full_path
@@ -160,6 +162,19 @@ class SelftestTest(parameterized.TestCase):
     write.assert_called_once()
     with open(os.path.join(logdir, 'selftest.json'), encoding='utf-8') as f:
       self.assertIsNone(json.load(f)['rows'][0]['difference'])
+
+  def test_shares_of_a_busy_machine(self):
+    config = config_lib.Config(
+        mode='selftest', logdir=self.create_tempdir().full_path)
+    for share, count in (None, 0), (.9, 0), (1.1, 1):
+      row = selftest.Row('x', 'float32', False, 0., 1., 'x', 1., None, '',
+                         share)
+      with mock.patch.object(selftest, 'product_rates', return_value={}), \
+          mock.patch.object(selftest, 'test', return_value=[row]), \
+          contextlib.redirect_stdout(io.StringIO()) as output:
+        self.assertEqual(selftest.run(config), 0)
+      self.assertEqual(
+          output.getvalue().count('other programs slowed the products'), count)
 
   @pytest.mark.storm
   def test_all_parts(self):

@@ -176,8 +176,10 @@ class SuiteTest(parameterized.TestCase):
     flags = ['--recipe=catch', f'--logdir={directory}']
     _train(flags)
     _test(flags, 50_000)
-    self.assertEqual(self._main(level_name='catch', seeds='1')[0], 0)
+    code, output, _ = self._main(level_name='catch', seeds='1')
+    self.assertEqual(code, 0)
     self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
+    self.assertIn('# Suite toys: 1 level, 1 seed, after', output)
 
   def test_a_table_leaves_out_unfinished_runs(self):
     self.assertEqual(self._main(level_name='catch', seeds='2')[0], 0)

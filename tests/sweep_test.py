@@ -26,8 +26,8 @@ import time_to_score
 
 _SPACE = {'a': ['1', '2', '3'], 'b': ['x', 'y']}
 # Stands in for experiment.py. The return of an episode is `--a` times the
-# frames. It waits at the rungs for a signal, which stops it, and goes on where
-# it was.
+# frames. The program waits at the rungs for a signal, which stops the program.
+# A later start continues.
 _PROGRAM = '''
 import os, signal, sys, time
 flags = dict(f[2:].split('=') for f in sys.argv[1:])
@@ -114,7 +114,7 @@ class SweepTest(absltest.TestCase):
 
   def sweep(self, *flags, search=('a=1,2,3', 'b=x,y'),
             rungs='1000,3000,5000'):
-    """Returns what the program prints, and the lines of its table."""
+    """Returns the output of the program, and the lines of its table."""
     argv = ['sweep.py', f'--out={self.out / "sweep"}', f'--rungs={rungs}',
             *(f'--search={value}' for value in search), '--num_trials=6',
             '--keep=2', *flags]
@@ -149,7 +149,7 @@ class SweepTest(absltest.TestCase):
 
   def test_a_trial_that_hangs_has_failed(self):
     with mock.patch.object(sweep, '_HANG_S', 2.):
-      # It waits at 1,000 frames.
+      # The program waits at 1,000 frames.
       output, _ = self.sweep(search=['a=1', 'b=x'], rungs='1001,5000')
     self.assertIn('failed: no episode has ended for', output)
     self.assertEqual(self.code, 1)
@@ -178,12 +178,14 @@ class SweepTest(absltest.TestCase):
     for directory in (self.out / 'sweep').iterdir():
       if directory.is_dir():
         (directory / 'finished').touch()
+    report = (self.out / 'sweep' / 'sweep.md').read_text()
     with contextlib.redirect_stderr(io.StringIO()) as output, \
         self.assertRaises(SystemExit) as caught:
       self.sweep(rungs='1500')
     self.assertEqual(caught.exception.code, 2)
     self.assertEndsWith(output.getvalue(),
                         'was run with other flags: use another --out.\n')
+    self.assertEqual((self.out / 'sweep' / 'sweep.md').read_text(), report)
 
   def test_rungs(self):
     self.assertEqual(sweep.parse_rungs('20,3'), [3, 20])
@@ -217,7 +219,7 @@ class MarkTest(parameterized.TestCase):
     self.assertEmpty(self.games([]).means())
 
   def test_a_mean_at_the_mark_is_not_below_it(self):
-    # Any 100 of them have 18 in the mean.
+    # Any 100 returns have a mean of 18.
     returns = np.tile(np.random.default_rng(1).permutation(
         np.repeat([21., 15., 20., 17., 17.], 20)), 3)
     means = self.games(returns).means()
@@ -250,7 +252,7 @@ class MarkTest(parameterized.TestCase):
     line = time_to_score.table([row('1', '40'), {
         **row('2', ''), 'minutes': '45'}, row('3', '50')]).splitlines()[2]
     self.assertIn('| 40.0, -, 50.0 | ? |', line)
-    # What failed did not fall short of the mark.
+    # Failed runs did not fall short of the mark.
     lines = time_to_score.table(
         [row('1', '40'), {**row('2', ''), 'error': 'no opencv'}]).splitlines()
     self.assertIn('| 40.0 | 40.0 |', lines[2])
@@ -332,7 +334,7 @@ class ProgramTest(absltest.TestCase):
     self.enter_context(mock.patch.object(time_to_score, '_POLL_S', 0.05))
 
   def main(self, last_words, *flags):
-    """Returns what is printed; `last_words`: of the runs."""
+    """Returns the output; `last_words`: of the runs."""
     (self.out / 'experiment.py').write_text(
         'import os, sys\n'
         "flags = dict(f[2:].split('=') for f in sys.argv[1:])\n"

@@ -67,16 +67,16 @@ def run(config: config_lib.Config) -> int:
     os.makedirs(config.logdir, exist_ok=True)
     with tempfile.TemporaryFile(dir=config.logdir):
       pass
-  about = {'device': _device_name(), 'processor': platform.processor(),
+  about = {'device': _device_name(), 'processor': _processor(),
            'tensorflow': tf.__version__, 'python': platform.python_version(),
            'system': platform.platform()}
   print('\n'.join(f'{name}: {text}' for name, text in about.items()))
   rates = product_rates()
   print(', '.join(f'{name} products: {rate / 1e9:,.0f}e9 operations/s'
                   for name, rate in rates.items()))
-  print(f'\n{"part":32}{"products":>9} {"XLA":>4}{"difference":>11}{"bound":>8}'
-        f'{"ms":>9}{"frames/s":>11}{"share":>9}\n'
-        'share: of the operations/s of products', flush=True)
+  print('share: operations/s of a part, without loops, of those of products\n\n'
+        f'{"part":32}{"products":>9} {"XLA":>4}{"difference":>11}{"bound":>8}'
+        f'{"ms":>9}{"frames/s":>11}{"share":>9}', flush=True)
   rows = []
   for row in test(tf.device(None), rates):
     rows.append(row)
@@ -89,11 +89,24 @@ def run(config: config_lib.Config) -> int:
       'rows': [_json_row(row) for row in rows]}, indent=1, allow_nan=False)
   with _save_errors(path):
     files.write(path, text)
+  if any(row.share and row.share > 1 for row in rows):
+    print('\nShares above 100 %: other programs slowed the products down. Run '
+          'the self-test again on an idle machine.')
   print(f'\nMemory: {memory:,.0f} MB. Wrote {path}.')
   print(f'{len(rows) - len(wrong)} of {len(rows)} results are within their '
         'bounds' + (f'; wrong: {", ".join(sorted({r.part for r in wrong}))}.'
                     if wrong else '.'), flush=True)
   return int(bool(wrong))
+
+
+def _processor() -> str:
+  """Returns the name that Linux has for the processor, or its architecture."""
+  try:
+    with open('/proc/cpuinfo', encoding='utf-8') as f:
+      return next(line.partition(':')[2].strip() for line in f
+                  if line.startswith('model name'))
+  except (OSError, StopIteration):  # Processors of ARM have no such line.
+    return platform.machine()
 
 
 @contextlib.contextmanager

@@ -99,9 +99,10 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
       print(f'Failed: {failure}', flush=True)
     if not finished:
       raise errors.ConfigError('No run of the suite has finished.')
+    num_levels = len(flags_by_level)
     num_seeds = max([config.seeds, *(cell.seed for cell in known)])
-    title = (f'Suite {config.suite}: {len(flags_by_level)} levels, {num_seeds} '
-             'seeds,')
+    title = (f'Suite {config.suite}: {num_levels} level{"s"[:num_levels > 1]}, '
+             f'{num_seeds} seed{"s"[:num_seeds > 1]},')
     suite_report.write(pathlib.Path(config.logdir), title, config.suite,
                        finished, failures)
   return 1 if failures else 0

@@ -127,8 +127,6 @@ class Sweep:
     Returns:
       The scores of all trials without a failure.
     """
-    for trial in trials:
-      self._check_flags(trial)
     waiting = collections.deque(t for t in trials if not self.is_at(t, rung))
     with contextlib.closing(running.ends(
         waiting, self._jobs, self._start, _POLL_S,
@@ -147,13 +145,14 @@ class Sweep:
     return {trial: score(self.episodes(trial), rung) for trial in trials
             if trial not in self.failed}
 
-  def _check_flags(self, trial: Trial) -> None:
-    directory = trial.directory(self._out)
-    path = directory / 'flags.json'
-    if path.exists() and json.loads(path.read_text()) != trial.flags(
-        self._common):
-      raise errors.ConfigError(
-          f'{directory} was run with other flags: use another --out.')
+  def check_flags(self, trials: list[Trial]) -> None:
+    """Raises ConfigError if the directory of a trial has other flags."""
+    for trial in trials:
+      path = trial.directory(self._out) / 'flags.json'
+      if path.exists() and json.loads(path.read_text()) != trial.flags(
+          self._common):
+        raise errors.ConfigError(
+            f'{path.parent} was run with other flags: use another --out.')
 
   def _start(self, trial: Trial) -> subprocess.Popen:
     directory = trial.directory(self._out)
@@ -325,8 +324,7 @@ def main() -> int:
   except OSError as e:
     parser.error(f'--out={args.out} cannot be written: {e.strerror}.')
   if args.keep < 2 or args.jobs < 1 or args.num_trials < 1:
-    parser.error('--keep must be at least 2, --jobs and --num_trials at least '
-                 '1.')
+    parser.error('--keep must be 2 or more, --jobs and --num_trials 1 or more.')
   # Ends by way of `finally`, which stops all running programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out = args.out.absolute()
@@ -335,10 +333,12 @@ def main() -> int:
   if all(flag.lstrip('-').partition('=')[0] != name for flag in args.flags):
     args.flags.append(f'--{name}={rungs[-1]}')  # Also after a --flagfile.
   sweep = Sweep(out, args.flags, args.jobs)
-  try:
-    halve(sweep, trials, rungs, args.keep)
+  try:  # Before the report, which would replace that of the other flags.
+    sweep.check_flags(trials)
   except errors.ConfigError as e:
     parser.error(str(e))
+  try:
+    halve(sweep, trials, rungs, args.keep)
   finally:
     report(trials, sweep, rungs, out)
   if sweep.failed:
