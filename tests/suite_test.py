@@ -133,8 +133,8 @@ class SuiteTest(parameterized.TestCase):
           (config.level_name, config.seed, config.learning_rate,
            config.num_actors, config.test_num_episodes),
           (level, 2, .5, num_actors, 30))
-    self.assertIn('catch, seed 2: mean return 0.20 at 5,000 frames; 6 runs '
-                  'to go.', output)
+    self.assertIn('catch, seed 2: mean return 0.20 at 5,000 frames; runs '
+                  'to go: 6.', output)
     found = {(row['level'], row['statistic']): float(row['value'])
              for row in self._report() if row['agent'] == 'toys'}
     self.assertAlmostEqual(found['catch', 'mean over runs'], .15)
@@ -168,7 +168,7 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual((code, self.started), (0, [
         'train catch/seed1', 'test catch/seed1',
         'train catch/seed3', 'test catch/seed3']))
-    self.assertIn('3 runs, of which 1 are finished.', output)
+    self.assertIn('Finished runs: 1 of 3.', output)
 
   def test_a_test_before_the_end_of_the_training_does_not_count(self):
     directory = pathlib.Path(self.logdir, 'catch', 'seed1')
@@ -216,7 +216,7 @@ class SuiteTest(parameterized.TestCase):
                   'seed 1.\n', output)
     self.assertIn('| catch, seed 1 |                 |\n', output)
     self.assertTrue(os.path.exists(f'{self.logdir}/report.png'))
-    self.assertIn('with 1 pictures.', output)
+    self.assertIn('pictures: 1.', output)
 
   def test_a_level_given_twice_runs_once(self):
     self.assertEqual(self._main(level_name='catch,catch', seeds='1')[0], 0)

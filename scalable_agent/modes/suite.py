@@ -192,8 +192,7 @@ def _run_all(cells: Sequence[Cell], jobs: int,
   """Runs all cells without a test; returns a line for each failure."""
   left = collections.deque(
       (cell, 'train') for cell in cells if not cell.tested())
-  print(f'{len(cells)} runs, of which {len(cells) - len(left)} are finished.',
-        flush=True)
+  print(f'Finished runs: {len(cells) - len(left)} of {len(cells)}.', flush=True)
   failures = []
 
   def start(run: tuple[Cell, str]) -> subprocess.Popen | None:
@@ -247,5 +246,5 @@ def _ended(cell: Cell, mode: str, code: int | None, num_left: int) -> list[str]:
   if found is None:
     return [f'{cell}: the training was stopped before its end.']
   print(f'{cell}: mean return {found.rows[0].mean:,.2f} at '
-        f'{found.num_env_frames:,} frames; {num_left} runs to go.', flush=True)
+        f'{found.num_env_frames:,} frames; runs to go: {num_left}.', flush=True)
   return []

@@ -50,7 +50,7 @@ def write(directory: pathlib.Path, title: str, group: str,
     pictures = []
   files.write(f'{path}.html', markdown.to_html(text, pictures))
   print(text)
-  print(f'Wrote {path}.md, .csv and .html, with {len(pictures)} pictures.')
+  print(f'Wrote {path}.md, .csv and .html; pictures: {len(pictures)}.')
 
 
 def _minutes(logdir: str) -> float | None:
