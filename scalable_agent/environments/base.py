@@ -285,6 +285,8 @@ def unknown_level(
   hint = f' Did you mean {" or ".join(similar)}?' if similar else ''
   if not colon:
     hint = ' Levels of other packages are named module:id.' + hint
+  elif not similar and known is gymnasium.registry:
+    hint = f' {module} does not call gymnasium.register with this id.'
   return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}')
 
 
