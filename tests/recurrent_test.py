@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of off-policy algorithms with memory.
 
-The memory is evaluated in NumPy, entry by entry. The other networks are those
-of `off_policy_test`. They see the features of the memory and of its target in a
-row, with weights of 0 for the features that are not theirs.
+The memory is evaluated in NumPy, entry by entry. The other networks are from
+`off_policy_test`. Each network sees the features of the memory and of the
+target memory in a row, with weights of 0 for one of the two.
 """
 
 from absl.testing import parameterized
@@ -171,7 +171,7 @@ class _Truth(plain._Truth):
   def memory_slope(self, index, direction, step=1e-6):
     """Returns the slope of the critics' loss along a change of the memory.
 
-    Only the features before the actions change, not those of the targets.
+    Only the features before the actions change, no features of targets.
     """
     group = 'agent' if self.name == 'ddqn' else 'critic'
     found = []
