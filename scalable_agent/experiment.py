@@ -208,7 +208,7 @@ def import_mode(config: config_lib.Config) -> Callable[..., int]:
   module, function = MODES[config.mode]
   _check(config)
   if config.mode == 'train' and config.ray_address:
-    module = 'scalable_agent.distributed.driver'
+    module, function = 'scalable_agent.distributed.driver', 'train'
     if 'RAY_AUTH_TOKEN' in os.environ:  # ray reads it when it is imported.
       os.environ.setdefault('RAY_AUTH_MODE', 'token')
     if importlib.util.find_spec('ray') is None:

@@ -424,12 +424,16 @@ class AlgorithmsTest(parameterized.TestCase):
           num_critics=1, initial_temperature=10.,
           temperature_learning_rate=.01, num_samples=20)))
   def test_defaults(self, algorithm, defaults):
-    config = config_lib.Config(algorithm=algorithm, level_name='CartPole-v1')
+    # A run in the default directory would have settings of its own.
+    logdir = self.create_tempdir().full_path
+    config = config_lib.Config(
+        algorithm=algorithm, level_name='CartPole-v1', logdir=logdir)
     for name, default in defaults.items():
       self.assertEqual(getattr(config, name), default, name)
       self.assertIs(type(getattr(config, name)), type(default), name)
     self.assertEqual(experiment.parse(
-        [f'--algorithm={algorithm}', '--level_name=CartPole-v1']), config)
+        [f'--algorithm={algorithm}', '--level_name=CartPole-v1',
+         f'--logdir={logdir}']), config)
     self.assertEqual(config.is_off_policy, algorithm != 'impala')
 
   def test_atari(self):
