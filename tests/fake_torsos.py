@@ -13,6 +13,11 @@ def flat(observation_spec):
       tf.keras.layers.Flatten(), tf.keras.layers.Dense(8, 'tanh')])
 
 
+def as_is(observation_spec):
+  del observation_spec
+  return tf.keras.layers.Identity()
+
+
 def of_parts(observation_spec):
   """A torso for dictionaries: the sums of all parts."""
   assert isinstance(observation_spec, dict)

@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of off-policy algorithms with memory.
 
-The memory is evaluated in NumPy, entry by entry. The other networks are those
-of `off_policy_test`. They see the features of the memory and of its target in a
-row, with weights of 0 for the features that are not theirs.
+The memory is evaluated in NumPy, entry by entry. The other networks are from
+`off_policy_test`. Each network sees the features of the memory and of the
+target memory in a row, with weights of 0 for one of the two.
 """
 
 from absl.testing import parameterized
@@ -171,7 +171,7 @@ class _Truth(plain._Truth):
   def memory_slope(self, index, direction, step=1e-6):
     """Returns the slope of the critics' loss along a change of the memory.
 
-    Only the features before the actions change, not those of the targets.
+    Only the features before the actions change, no features of targets.
     """
     group = 'agent' if self.name == 'ddqn' else 'critic'
     found = []
@@ -249,10 +249,11 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
     self.assertContainsSubset(
         {id(v) for v in algorithm.agent.trainable_variables}, in_groups)
 
-  @parameterized.named_parameters(*[
-      (case, case) for case in _CASES if case not in ('ddqn', 'dqn')])
-  def test_a_sequence_of_one_step_is_a_transition(self, case):
-    algorithm = _make(case)
+  @parameterized.named_parameters(
+      *[(case, case, {}) for case in _CASES],
+      ('mpo_layer_norm', 'mpo', dict(layer_norm=True)))
+  def test_a_sequence_of_one_step_is_a_transition(self, case, settings):
+    algorithm = _make(case, **settings)
     target = algorithm._target.model
     for variable, online in zip(
         target.memory_variables, algorithm.agent.memory_variables, strict=True):
@@ -267,14 +268,19 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
     seen = batches.experience(algorithm.agent, target, data, None)
     spec = plain._spec(case)._replace(observation=structs.ArraySpec(
         (algorithm.agent.num_features,), np.dtype(np.float32)))
-    other = algorithms.make(plain._config(case), spec, seed=2)
-    copies = [(other._critics.targets, algorithm._critics.targets)]
+    is_ddqn = 'agent' in algorithm.groups
+    other = algorithms.make(plain._config(case, **settings, **(
+        dict(agent='fake_torsos:as_is') if is_ddqn else {})), spec, seed=2)
+    copies = [] if is_ddqn else [
+        (other._critics.targets, algorithm._critics.targets)]
     if not case.startswith('sac'):
       copies.append((other._target.model.trainable_variables,
                      target.head_variables))
     groups = set(algorithm.groups) - {'memory'}
     self.assertEqual(groups, set(other.groups))
-    copies += [(other.groups[g], algorithm.groups[g]) for g in groups]
+    learned = lambda one, group: (
+        one.agent.head_variables if group == 'agent' else one.groups[group])
+    copies += [(learned(other, g), learned(algorithm, g)) for g in groups]
     for variables, sources in copies:
       for variable, source in zip(variables, sources, strict=True):
         variable.assign(source)
@@ -286,7 +292,7 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
       with tf.GradientTape(persistent=True) as tape:
         loss = plain._loss(one, batch, weights)
       results.append((loss.errors, [
-          (loss.by_group[g], tape.gradient(loss.by_group[g], one.groups[g]))
+          (loss.by_group[g], tape.gradient(loss.by_group[g], learned(one, g)))
           for g in sorted(groups)]))
     for one, one_other in zip(*map(tf.nest.flatten, results), strict=True):
       self.assertAllClose(one, one_other, rtol=1e-5, atol=1e-6)
@@ -628,6 +634,11 @@ MUTATIONS = (
         ('values of the policy have a gradient in the memory',
          'tf.nest.map_structure(tf.stop_gradient, inputs)',
          'inputs'),
+    )),
+    dict(file='networks/torsos', catches=(
+        'test_a_sequence_of_one_step_is_a_transition_mpo_layer_norm'), rows=(
+        ('layers left out after the product',
+         'for layer in later:', 'for layer in later[:0]:'),
     )),
     dict(file='networks/torsos',
          catches='test_losses_errors_and_gradients_mpo', rows=(

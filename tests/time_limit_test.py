@@ -50,10 +50,23 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(
       ('ddqn', 1, 'uniform', True), ('ddqn', 3, 'prioritised', True),
       ('ddqn', 3, 'prioritised', False), ('td3', 3, 'uniform', True),
-      ('ddpg', 1, 'prioritised', True), ('ddpg', 3, 'uniform', False))
+      ('ddpg', 1, 'prioritised', True), ('ddpg', 3, 'uniform', False),
+      ('sac', 1, 'uniform', True), ('mpo', 1, 'uniform', True),
+      # Episodes as short as each window of `n` steps. With a time limit, no
+      # step would begin with the last state, so its value would be free.
+      ('ddqn', 3, 'uniform', False, 3), ('sac', 3, 'prioritised', False, 3),
+      ('mpo', 3, 'prioritised', False, 3))
   @pytest.mark.storm
-  def test_values_with_memory(self, algorithm, n_step, selector, is_limit):
+  def test_values_with_memory(
+      self, algorithm, n_step, selector, is_limit, num_steps=10):
     level = 'time_limit' if is_limit else 'terminating'
+    settings = {
+        'ddqn': dict(target_update_period=1), 'mpo': {}, 'ddpg': {},
+        'td3': dict(num_critics=1), 'sac': dict(
+            num_critics=1, initial_temperature=1e-6,
+            temperature_learning_rate=0.)}[algorithm]
+    if num_steps != 10:
+      settings['environment_kwargs'] = f'{{"num_steps": {num_steps}}}'
     learners = []
     training.train(
         config_lib.Config(
@@ -66,9 +79,7 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
             discounting=0.9, batch_size=16, target_update_rate=0.1,
             n_step=n_step, selector=selector, min_replay_steps=200,
             total_environment_frames=4000, xla='none', updates_per_step=.25,
-            num_actors=8, num_action_repeats=1,
-            **(dict(target_update_period=1) if algorithm == 'ddqn' else {}),
-            **(dict(num_critics=1) if algorithm == 'td3' else {})),
+            num_actors=8, num_action_repeats=1, **settings),
         hooks=[lambda update: learners.append(update.learner)])
     algorithm_made = learners[-1].algorithm
     agent = algorithm_made.agent
@@ -83,8 +94,10 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
       seen, _ = agent.remember(
           tf.zeros([1, 1, 1]), first, agent.initial_state(1))
       values = algorithm_made._critics.first(seen, tf.constant([[.3]]))
-    self.assertAllClose(values, tf.fill(
-        values.shape, 10.0 if is_limit else 6.5132), rtol=0, atol=0.3)
+    expected = 10.0 if is_limit else {10: 6.5132, 3: 2.71}[num_steps]
+    # Of two actions with equal values, DDQN takes the better one by noise.
+    self.assertAllClose(values, tf.fill(values.shape, expected), rtol=0,
+                        atol=0.3 if algorithm == 'ddqn' else 0.1)
 
   @parameterized.parameters(True, False)
   @pytest.mark.storm

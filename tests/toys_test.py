@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of the toys: their rules, and that their optima are those they claim.
+"""Tests of the toys: the rules, and the optima that the toys claim.
 
 The tests of `catch`, `memory` and `counting` are in environments_test.py.
 """
@@ -62,7 +62,7 @@ class TMazeTest(environment_contract.SerialReference,
     plan = [1, 0, 2, 0, 1]
     for _, rewards in self._play(4, lambda t, seen: plan[t]):
       self.assertEqual(rewards, [-.25, 0, -.25, 0, -.25])
-    # Who waits at the end of the corridor gets no goal.
+    # Waiting at the end of the corridor reaches no goal.
     for _, rewards in self._play(4, lambda t, seen: 0):
       self.assertEqual(rewards, [0, 0, 0, 0, -.25])
 
@@ -206,25 +206,28 @@ class TerminatingBoxTest(environment_contract.SerialReference,
 class ConstantRewardTest(parameterized.TestCase):
 
   @parameterized.parameters(
-      'time_limit', 'time_limit_box', 'terminating', 'terminating_box')
-  def test_trace(self, name):
+      ('time_limit', 10), ('time_limit_box', 10), ('terminating', 10),
+      ('terminating_box', 10), ('terminating', 3), ('time_limit', 3))
+  def test_trace(self, name, length):
     terminates = name.startswith('terminating')
-    env = toys.LEVELS[name]()
+    env = toys.LEVELS[name](**{} if length == 10 else dict(num_steps=length))
     self.assertEqual(
         env.action_space, gymnasium.spaces.Box(-1, 1, (1,), np.float32)
         if name.endswith('box') else gymnasium.spaces.Discrete(2))
     for _ in range(2):
       observation, _ = env.reset(seed=1)
       value = 0
-      for t in range(10):
-        np.testing.assert_allclose(observation, [1, terminates * t / 10])
+      for t in range(length):
+        np.testing.assert_allclose(observation, [1, terminates * t / length])
         self.assertIn(observation, env.observation_space)
         observation, *rest = env.step(env.action_space.sample())
+        is_last = t == length - 1
         self.assertEqual(
-            rest, [1, terminates and t == 9, not terminates and t == 9, {}])
+            rest, [1, terminates and is_last, not terminates and is_last, {}])
         value += 0.9 ** t * rest[0]
       np.testing.assert_allclose(observation, [1, terminates])
-      self.assertAlmostEqual(value, 6.5132, places=4)
+      self.assertAlmostEqual(
+          value, {3: 2.71, 10: 6.5132}[length], places=4)
 
 
 class PatternTest(environment_contract.SerialReference,

@@ -46,7 +46,8 @@ class Sac:
         'temperature': [self._log_temperature]}
     self.delayed: tuple[str, ...] = ()
     self.delay = 1
-    # The policy has no target, but the memory of the critics has one.
+    # The policy has no target, but the memory of the critics has one. The copy
+    # of the policy's head is not read; checkpoints have the copy.
     self._target = (base.Target(make_agent(), self.agent)
                     if self.agent.has_memory else None)
     self.targets: list[tf.Variable] = [

@@ -251,22 +251,22 @@ class BitFlipping(gymnasium.Env):
 
 
 class ConstantReward(gymnasium.Env):
-  """Ten steps with reward 1, whatever the actions.
+  """`n` steps with reward 1, ten by default, whatever the actions.
 
-  If the episode is truncated after ten steps, the value of each state with the
+  If the episode is truncated after `n` steps, the value of each state with the
   discount `g` is `1 / (1 - g)`: 10 for 0.9. If the episode terminates, the
-  value after `k` steps is `(1 - g^(10 - k)) / (1 - g)`: 6.5132 at the start for
-  0.9.
+  value after `k` steps is `(1 - g^(n - k)) / (1 - g)`: 6.5132 at the start for
+  0.9 and ten steps.
 
-  Observations are float32 `[2]`: 1, and `k / 10` if the episode terminates,
+  Observations are float32 `[2]`: 1, and `k / n` if the episode terminates,
   else 0, because the time limit is no part of the task.
   """
 
-  _NUM_STEPS = 10
-
-  def __init__(self, terminates: bool, action_space: gymnasium.Space):
+  def __init__(self, terminates: bool, action_space: gymnasium.Space,
+               num_steps: int = 10):
     """Builds an environment whose episodes terminate or else are truncated."""
     self._terminates = terminates
+    self._num_steps = num_steps
     self.observation_space = gymnasium.spaces.Box(0, 1, (2,), np.float32)
     self.action_space = action_space
 
@@ -278,12 +278,12 @@ class ConstantReward(gymnasium.Env):
 
   def step(self, action: np.ndarray) -> base.Step:
     self._step += 1
-    is_last = self._step == self._NUM_STEPS
+    is_last = self._step == self._num_steps
     return (self._observation(), 1.0, is_last and self._terminates,
             is_last and not self._terminates, {})
 
   def _observation(self) -> np.ndarray:
-    time = self._step / self._NUM_STEPS if self._terminates else 0
+    time = self._step / self._num_steps if self._terminates else 0
     return np.array([1, time], np.float32)
 
 
