@@ -172,6 +172,13 @@ class SweepTest(absltest.TestCase):
     started.assert_not_called()
     self.assertEqual(rows, again)
 
+  def test_without_matplotlib_there_is_a_table(self):
+    with mock.patch.dict(sys.modules, {'matplotlib': None}):
+      output, _ = self.sweep(search=['a=1', 'b=x'], rungs='1000')
+    self.assertEqual(self.code, 0)
+    self.assertIn('| 1 | x |', output)
+    self.assertEndsWith(output, 'pip install "scalable_agent[plot]".\n')
+
   def test_other_flags_need_another_directory(self):
     self.sweep(rungs='1000')
     # Also if its trials have come to their end.

@@ -262,8 +262,12 @@ def report(trials: list[Trial], sweep: Sweep, rungs: list[int],
   text += (f'\n\nLoad at the end: {load} (1, 5, 15 minutes) on '
            f'{len(os.sched_getaffinity(0))} cores.\n')
   (out / 'sweep.md').write_text(text, encoding='utf-8')
-  plot(trials, sweep, out / 'sweep.png')
   print(text, end='')
+  try:
+    plot(trials, sweep, out / 'sweep.png')
+  except ImportError:
+    print('There is no picture without matplotlib: pip install '
+          '"scalable_agent[plot]".')
 
 
 def parse_space(values: list[str]) -> dict[str, list[str]]:
@@ -294,6 +298,7 @@ def parse_rungs(text: str) -> list[int]:
 
 def main() -> int:
   parser = argparse.ArgumentParser(
+      prog='python -m scalable_agent.modes.sweep',
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('--out', required=True, type=pathlib.Path,
                       metavar='DIRECTORY', help='Directory of all trials.')
