@@ -76,12 +76,8 @@ def draw(space: dict[str, list[str]], num_trials: int,
          seed: int) -> list[Trial]:
   """Returns different choices from a space; at most the whole space.
 
-  The first n choices do not depend on `num_trials`.
-
-  Args:
-    space: the values of each setting.
-    num_trials: the number of choices.
-    seed: the seed of the draw.
+  The first n choices do not depend on `num_trials`. `space` has the values of
+  each setting.
   """
   points = list(itertools.product(*space.values()))
   order = np.random.default_rng(seed).permutation(len(points))
