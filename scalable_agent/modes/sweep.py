@@ -88,12 +88,7 @@ def draw(space: dict[str, list[str]], num_trials: int,
 def score(episodes: np.ndarray, num_frames: float = math.inf) -> float:
   """Returns the mean of the last 100 returns within the first frames.
 
-  Args:
-    episodes: see `running.episodes`.
-    num_frames: environment frames that count.
-
-  Returns:
-    -inf if no episode had ended.
+  Returns -inf if no episode had ended. For `episodes`, see `running.episodes`.
   """
   returns = episodes[episodes[:, 0] <= num_frames, 2][-running.NUM_EPISODES:]
   return float(np.mean(returns)) if returns.size else -math.inf
