@@ -309,7 +309,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         checkpointer.save()
 
     error = io.StringIO()
-    with mock.patch.object(training, 'train', run):
+    with mock.patch.object(training, 'train_as_set', run):
       with contextlib.redirect_stderr(error):
         self.assertEqual(experiment.main(['experiment.py']), 1)
     self.assertRegex(error.getvalue(),
