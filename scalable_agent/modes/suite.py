@@ -101,8 +101,10 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
       raise errors.ConfigError('No run of the suite has finished.')
     num_levels = len(flags_by_level)
     num_seeds = max([config.seeds, *(cell.seed for cell in known)])
-    title = (f'Suite {config.suite}: {num_levels} level{"s"[:num_levels > 1]}, '
-             f'{num_seeds} seed{"s"[:num_seeds > 1]},')
+    counts = [
+        f'{number} {noun}' + ('s' if number > 1 else '')
+        for number, noun in ((num_levels, 'level'), (num_seeds, 'seed'))]
+    title = f'Suite {config.suite}: {", ".join(counts)},'
     suite_report.write(pathlib.Path(config.logdir), title, config.suite,
                        finished, failures)
   return 1 if failures else 0

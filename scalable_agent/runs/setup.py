@@ -46,8 +46,7 @@ def settings_before(config: config_lib.Config) -> config_lib.Config | None:
 
 
 def with_clipping_of_run(config: config_lib.Config) -> config_lib.Config:
-  """Replaces the default of `reward_clipping` by that of the run, and says so.
-  """
+  """Replaces the default `reward_clipping` by that of the run; prints so."""
   default = config_lib.Config(
       algorithm=config.algorithm, level_name=config.level_name)
   if config.reward_clipping != default.reward_clipping:
