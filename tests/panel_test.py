@@ -99,10 +99,6 @@ MUTATIONS = (
     dict(file='runs/panel', catches='test_only_on_terminals', rows=(
         ('notebooks are terminals', 'if not sys.stdout.isatty():', 'if False:'),
     )),
-    dict(file='runs/panel', catches='test_not_without_its_characters', rows=(
-        ('the encoding of rich', '_BARS.encode(sys.stdout.encoding)',
-         '_BARS.encode(console.encoding)'),
-    )),
 )
 
 

@@ -167,9 +167,7 @@ _VALUES = {
 
 def of_flag(name: str) -> str:
   """Returns a line about an unknown flag, '' if the flag is of no program."""
-  word = name.lower().replace('-', '_').rpartition('.')[-1]
-  advice = _FLAGS.get(word) or _FLAGS.get(word.removeprefix('no'))
-  return _line(f'--{name}', advice)
+  return _line(f'--{name}', _of_flag(name))
 
 
 def of_value(error: str) -> str:
@@ -183,8 +181,13 @@ def of_value(error: str) -> str:
 
 def of_help(name: str) -> str:
   """Returns a line about `--help=name`, '' if the name is of no program."""
-  return of_flag(name) or _line(
-      f'--help={name}', _of_value('algorithm', name))
+  return _line(
+      f'--help={name}', _of_flag(name) or _of_value('algorithm', name))
+
+
+def _of_flag(name: str) -> str | None:
+  word = name.lower().replace('-', '_').rpartition('.')[-1]
+  return _FLAGS.get(word) or _FLAGS.get(word.removeprefix('no'))
 
 
 def _of_value(name: str, value: str) -> str | None:
