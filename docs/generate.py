@@ -210,13 +210,14 @@ def zoo() -> str:
   """Returns a table of the trained agents, and their commands."""
   cards = {path.parent.name: json.loads(path.read_text('utf-8'))
            for path in sorted(_ZOO.glob('*/card.json'))}
+  # Four columns fit a phone.
   table = _table(
-      ('agent', 'level', 'algorithm', 'mean return', '95 % interval', 'games',
-       'actions', 'frames', 'minutes of training'),
-      [(f'`zoo:{name}`', f'`{card["level"]}`', card['algorithm'],
-        f'{card["mean"]:,.2f}', f'{card["low"]:,.2f} to {card["high"]:,.2f}',
-        len(card['returns']), 'greedy' if card['greedy'] else 'sampled',
-        f'{card["num_env_frames"]:,}', f'{card["minutes"]:,.0f}')
+      ('agent', 'level, algorithm', 'mean return (95 % interval)', 'training'),
+      [(f'`zoo:{name}`', f'`{card["level"]}`, {card["algorithm"]}',
+        f'{card["mean"]:,.2f} ({card["low"]:,.2f} to {card["high"]:,.2f}), '
+        f'{len(card["returns"])} games, '
+        + ('greedy' if card['greedy'] else 'sampled'),
+        f'{card["num_env_frames"]:,} frames, {card["minutes"]:,.0f} minutes')
        for name, card in cards.items()])
   return '\n\n'.join([table, 'Commands of the trainings:', *(
       f'`zoo:{name}`, {card["training"]}:\n\n```bash\n'
