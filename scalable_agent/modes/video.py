@@ -109,7 +109,8 @@ def _record_level(config: config_lib.Config, level: str,
   selected = {'best': games[-1]}
   if len(games) > 1:
     selected['median'] = games[(len(games) - 1) // 2]
-  print(f'{level}: {messages.count(len(games), "game")} at {num_env_frames:,} frames, returns '
+  print(f'{level}: {messages.count(len(games), "game")} at '
+        f'{num_env_frames:,} frames, returns '
         + ' '.join(metrics.shortest(r) for r, _ in games))
   stem = os.path.join(os.path.dirname(unfinished), re.sub(
       r'[^\w.-]', '_', f'{level}-{num_env_frames}'))

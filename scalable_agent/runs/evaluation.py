@@ -101,7 +101,8 @@ def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
   running = [int(step) for step, r, quota in zip(
       info.episode_step, returns, quotas) if len(r) < quota]
   if running:
-    text += f', the longest running game has {messages.count(max(running), "step")}'
+    text += (', the longest running game has '
+             f'{messages.count(max(running), "step")}')
     if num_over == reported:
       text += '. If games never end, set a lower --max_episode_steps'
   print(f'{text}.', flush=True)
