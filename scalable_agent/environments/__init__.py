@@ -242,7 +242,7 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
   if isinstance(factory, str):
     raise errors.EnvironmentSpecError(
         f'{level_name} needs no check: the recipes appo_pong and '
-        'atari_paper fit all Atari games.')
+        'atari_paper fit Atari games. For others: --level_name=module:id.')
   with remote.Remote(
       level_name, functools.partial(
           trial.Trial, level_name, functools.partial(_numbered, factory, 0)),

@@ -74,7 +74,7 @@ def run(config: config_lib.Config) -> int:
   rates = product_rates()
   print(', '.join(f'{name} products: {rate / 1e9:,.0f}e9 operations/s'
                   for name, rate in rates.items()))
-  print('share: operations/s of a part, without loops, of those of products\n\n'
+  print('share: operations/s of a part (loops do not count) / of products\n\n'
         f'{"part":32}{"products":>9} {"XLA":>4}{"difference":>11}{"bound":>8}'
         f'{"ms":>9}{"frames/s":>11}{"share":>9}', flush=True)
   rows = []

@@ -26,7 +26,7 @@ def make(title: str) -> 'Panel | None':
   if not console.is_terminal or console.is_dumb_terminal:
     return None
   try:
-    _BARS.encode(console.encoding)
+    _BARS.encode(sys.stdout.encoding)  # `console.encoding` of rich 13 is utf-8.
   except UnicodeEncodeError:
     return None
   return Panel(title, console)
