@@ -108,7 +108,7 @@ def num_threads_per_op(config: sections.AllSections, num_cores: int) -> int:
   """Returns the threads of a TensorFlow operation: 1, or 0 for one per core.
 
   Where the learner and the actor threads keep all cores busy, a second thread
-  would only wait for a core. MPO's updates, large products in a chain, do not.
+  would only wait for a core. MPO's large products are faster with more threads.
   """
   num_acting = config.num_actor_groups or config.usual_groups
   if config.plays_lab:

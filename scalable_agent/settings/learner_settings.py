@@ -99,5 +99,5 @@ class LearnerSettings(Section):
       'Updates that the learner makes in a row before new weights are '
       'published. 0 for an automatic choice: the updates that are due when '
       'every environment has made one unroll, but at most 8 (32 for ddqn with '
-      '--agent=mlp); 1 with priorities or --use_lstm.', NOT_NEGATIVE, COUNT,
+      'the network mlp); 1 with priorities or --use_lstm.', NOT_NEGATIVE, COUNT,
       algorithms=OFF_POLICY, automatic=True)
