@@ -177,6 +177,13 @@ class ObservationsTest(parameterized.TestCase, tf.test.TestCase):
             (frames / 255 - mean) / np.sqrt(variance + 1e-5), -5, 5),
         rtol=1e-4, atol=1e-5)
 
+  def test_nothing_is_compiled_on_a_gpu(self):
+    normaliser = _normaliser((4, 30, 30), np.uint8)
+    with mock.patch.object(layers, 'on_cpu', return_value=False):
+      function = tf.function(normaliser.__call__).get_concrete_function(
+          tf.TensorSpec([200, 4, 30, 30], tf.uint8))
+    self.assertNotIn('XlaMustCompile', str(function.graph.as_graph_def()))
+
   @parameterized.parameters(('ALE/Pong-v5', (84, 84)),
                             ('CartPole-v1', (4, 84, 84)))
   def test_only_frames_of_atari_are_stacks(self, level, shape):
@@ -1168,6 +1175,12 @@ MUTATIONS = (
             ('epsilon outside the root',
              'tf.sqrt(variance + _EPSILON)',
              '(tf.sqrt(variance) + _EPSILON)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_nothing_is_compiled_on_a_gpu',
+        rows=(
+            ('compiled on a GPU', 'is_large and layers.on_cpu()', 'is_large'),
         )),
     dict(
         file='networks/normalisers',

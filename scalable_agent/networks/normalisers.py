@@ -34,8 +34,8 @@ _EPSILON = 1e-5  # As if frames were divided by 255.
 # From here on, the mean of observations is a moving average: a new part of a
 # game is noticed.
 _MAX_COUNT = 1e7
-# XLA needs one pass over the memory, and time to compile. With fewer numbers,
-# and so in most policy steps, XLA gains nothing.
+# On a CPU, XLA needs one pass over the memory, and time to compile. With fewer
+# numbers, and so in most policy steps, XLA gains nothing.
 _MIN_COMPILED_NUMBERS = 500_000
 
 
@@ -144,8 +144,9 @@ class ObservationNormaliser(tf.keras.layers.Layer):
              else {'': observations})
     for name, statistics in self.statistics.items():
       num_numbers = parts[name].shape.num_elements()  # None: not known yet.
-      function = _compiled_normalised if (
-          num_numbers or 0) >= _MIN_COMPILED_NUMBERS else _normalised
+      is_large = (num_numbers or 0) >= _MIN_COMPILED_NUMBERS
+      function = (_compiled_normalised if is_large and layers.on_cpu()
+                  else _normalised)
       parts[name] = function(
           parts[name], tf.convert_to_tensor(statistics.mean),
           tf.convert_to_tensor(statistics.variance))
