@@ -81,7 +81,7 @@ class EvaluationTest(tf.test.TestCase):
     advice = '. If games never end, set a lower --max_episode_steps.\n'
     self.assertEqual(self.out.getvalue(), ''.join([
         'counting: 0 of 2 games are over, the longest running game has 1 step',
-        advice,
+        '.\n',
         'counting: 1 of 2 games are over, the longest running game has 2 steps',
         '.\n',
         'counting: 1 of 2 games are over, the longest running game has 1 step',

@@ -56,7 +56,7 @@ def returns_by_environment(
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
   returns: list[list[float]] = [[] for _ in range(env.num_envs)]
-  is_due, reported = timing.Interval(config.progress_secs), 0
+  is_due, reported = timing.Interval(config.progress_secs), -1
 
   env_output: structs.StepOutput = env.initial()
   action_spec = policy.output_spec.action
@@ -92,8 +92,8 @@ def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
   """Prints how many games are over; returns the number.
 
   Args:
-    reported: the number of the line before. If no game has ended since that
-      line, this line has advice.
+    reported: the number of the line before, -1 without one. If no game has
+      ended since that line, this line has advice.
   """
   num_over = sum(map(len, returns))
   text = (f'{", ".join(dict.fromkeys(env.level_names[:3]))}: {num_over} of '
