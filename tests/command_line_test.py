@@ -70,6 +70,8 @@ class HelpTest(parameterized.TestCase):
                      + _FIELDS['batch_size'].metadata['text'])
     self.assertEqual(command_help.answer(['--help=recipes']).split(),
                      recipes.recipe_names())
+    self.assertEqual(command_help.answer(['--help=SAC']),
+                     command_help.answer(['--help=sac']))
     with self.assertRaisesRegex(errors.ConfigError, 'no --help=batchsize: '):
       command_help.answer(['--help=batchsize'])
     for name, expected in (('ppo', '--algorithm=appo, which'),
@@ -135,7 +137,9 @@ class OtherWordsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('lr', '--learning_rate?'), ('num-envs', '--num_actors?'),
-      ('alpha', '--initial_temperature and'),
+      ('alpha', '--initial_temperature and'), ('actor_lr', '--learning_rate?'),
+      ('reward_scale', '. Use --normalise_returns (impala, appo), or'),
+      ('frame_stack', 'code of other environments must stack frames'),
       ('algo', '--algorithm?'), ('ppo.gae_lambda', '--lambda_?'),
       ('nocuda', ': a GPU is used if TensorFlow finds one.'),
       ('log_std_init', '--initial_scale (a standard deviation, '),

@@ -242,7 +242,8 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
   if isinstance(factory, str):
     raise errors.EnvironmentSpecError(
         f'{level_name} needs no check: the recipes appo_pong and '
-        'atari_paper fit Atari games. For others: --level_name=module:id.')
+        'atari_paper fit Atari games. To check your own environment: '
+        '--level_name=module:id.')
   with remote.Remote(
       level_name, functools.partial(
           trial.Trial, level_name, functools.partial(_numbered, factory, 0)),

@@ -69,7 +69,7 @@ def overview() -> str:
 
 
 def _of(name: str) -> str:
-  name = name.lstrip('-')
+  name = name.lstrip('-').lower()
   if name in declare.ALGORITHMS:
     return of_algorithm(name)
   if name == 'recipes':

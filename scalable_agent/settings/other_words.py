@@ -6,7 +6,7 @@ import re
 # The words of stable-baselines3, RLlib, CleanRL, sample-factory and others,
 # separated by spaces, for each advice.
 _ADVICE = {
-    '--learning_rate': 'lr policy_lr pi_lr initial_lr',
+    '--learning_rate': 'lr policy_lr pi_lr actor_lr initial_lr',
     '--critic_learning_rate': 'critic_lr q_lr vf_lr qf_learning_rate',
     '--learning_rate_schedule': 'anneal_lr lr_schedule lr_decay lr_scheduler',
     '--num_actors': 'num_envs n_envs num_env nenvs num_environments n_env '
@@ -63,7 +63,9 @@ _ADVICE = {
                                 'normalize_observations obs_norm normalize '
                                 'observation_filter',
     '--normalise_returns': 'norm_reward normalize_returns normalize_reward '
-                           'normalize_rewards popart reward_scale',
+                           'normalize_rewards popart',
+    'rewards are not scaled. Use --normalise_returns (impala, appo), or scale '
+    'rewards in the environment': 'reward_scale scale_reward',
     '--reward_clipping': 'clip_rewards clip_reward reward_clip clip_rew',
     '--replay_steps': 'buffer_size buffer_capacity replay_buffer_size '
                       'replay_size memory_size capacity',
@@ -94,7 +96,7 @@ _ADVICE = {
     '--priority_exponent': 'per_alpha prioritized_replay_alpha',
     '--importance_exponent': 'per_beta prioritized_replay_beta',
     '--hidden_sizes': 'net_arch hiddens fcnet_hiddens hidden_size layers '
-                      'hidden_dim mlp_layers encoder_mlp_layers '
+                      'hidden_dim hidden_dims mlp_layers encoder_mlp_layers '
                       'policy_kwargs',
     '--agent=module:function, with a network of your own':
         'activation_fn activation nonlinearity',
@@ -131,7 +133,8 @@ _ADVICE = {
     '--epsilon': 'adam_eps optimizer_eps adam_epsilon eps',
     '--deterministic': 'torch_deterministic reproducible',
     '--ray_address': 'num_nodes ray head_address',
-    'Atari games have four frames, other levels stack frames themselves':
+    'Atari games have four frames, and code of other environments must stack '
+    'frames (gymnasium.wrappers.FrameStackObservation)':
         'frame_stack framestack num_stack n_stack env_framestack',
     'this program trains one agent; examples/pbt.py has population based '
     'training': 'with_pbt num_policies',
