@@ -94,10 +94,23 @@ class PanelTest(absltest.TestCase):
               mock.patch.dict(os.environ, {'TERM': 'xterm'})):
         self.assertEqual(panel.make('title') is not None, is_there)
 
+  def test_outputs_without_an_encoding(self):
+    file = io.StringIO()
+    self.assertIsNone(file.encoding)
+    with contextlib.redirect_stdout(file), (
+        mock.patch.object(file, 'isatty', return_value=True)), (
+            mock.patch.dict(os.environ, {'TERM': 'xterm'})):
+      self.assertIsNotNone(panel.make('title'))
+
 
 MUTATIONS = (
     dict(file='runs/panel', catches='test_only_on_terminals', rows=(
         ('notebooks are terminals', 'if not sys.stdout.isatty():', 'if False:'),
+    )),
+    dict(file='runs/panel', catches='test_outputs_without_an_encoding', rows=(
+        ('all outputs have an encoding',
+         "getattr(sys.stdout, 'encoding', None) or 'utf-8'",
+         'sys.stdout.encoding'),
     )),
 )
 
