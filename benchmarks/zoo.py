@@ -43,13 +43,13 @@ _PACKAGES = ('ale-py', 'box2d', 'gymnasium', 'gymnasium-robotics', 'minigrid',
 
 def command(config: config_lib.Config) -> str:
   """Returns the command of a training: all flags that are not defaults."""
-  default = config_lib.Config(
-      algorithm=config.algorithm, level_name=config.level_name)
-  given = {field.name: getattr(config, field.name)
-           for field in dataclasses.fields(config)
-           if getattr(config, field.name) != getattr(default, field.name)}
-  given = {'algorithm': config.algorithm, 'level_name': config.level_name,
-           'logdir': config.logdir} | given
+  given = {name: getattr(config, name)
+           for name in ('algorithm', 'level_name', 'logdir')}
+  for _ in range(2):  # Flags of the first round change defaults of others.
+    default = config_lib.Config(**given)
+    given |= {field.name: getattr(config, field.name)
+              for field in dataclasses.fields(config)
+              if getattr(config, field.name) != getattr(default, field.name)}
   return 'python experiment.py ' + ' '.join(
       f'--{name}={str(value).lower() if isinstance(value, bool) else value}'
       for name, value in given.items())

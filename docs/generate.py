@@ -49,12 +49,16 @@ WORDS = {
     'getting_started.md': (
         'install', 'quick start', 'tutorial', 'train', 'hyperparameters',
         'learning rate', 'evaluate'),
+    'jobs.md': (
+        'GPU', 'CUDA', 'hyperparameter search', 'sweep', 'optuna', 'plot'),
     'logging.md': (
         'tensorboard', 'metrics', 'monitor', 'loss', 'learning curve'),
     'machines.md': ('cluster', 'distributed', 'ray', 'several GPUs'),
+    'migrating_stable_baselines3.md': ('SB3', 'stable baselines'),
     'new_algorithm.md': ('custom algorithm', 'custom loss'),
     'new_environment.md': (
-        'custom environment', 'own environment', 'gym', 'gymnasium', 'wrapper',
+        'custom environment', 'custom env', 'own environment', 'gym',
+        'gymnasium', 'wrapper',
         'action mask', 'check_env', 'vectorized environment', 'VecEnv'),
     'new_network.md': (
         'custom network', 'custom policy', 'feature extractor', 'CNN',
@@ -69,6 +73,7 @@ WORDS = {
         'save model', 'load model', 'predict', 'inference', 'deploy', 'export',
         'ONNX', 'callback', 'hook', 'early stopping', 'video', 'wandb',
         'mlflow', 'notebook', 'Jupyter', 'Colab'),
+    'zoo.md': ('pretrained', 'trained models', 'model zoo', 'demo'),
 }
 _MARKER = re.compile(
     r'^(?:_In the site.*\n)?<!-- generate: (\w+)(?: (\w+): (.*))? -->$', re.M)
@@ -160,7 +165,7 @@ def recipes() -> str:
     own = [line for line in lines if not line.startswith('--logdir')]
     part = (f'## {name} {{ #{name} }}\n\n{comment}\n\n'
             f'```bash\npython experiment.py --recipe={name} '
-            '--logdir=DIRECTORY\n```\n\nThe same with flags:\n\n```\n'
+            '--logdir=DIRECTORY\n```\n\nThe same with flags:\n\n```text\n'
             + ' \\\n'.join(own) + '\n```')
     curve = _CURVES.get(name, f'{name}.png')
     if (_DOCS / curve).exists():
@@ -205,16 +210,17 @@ def zoo() -> str:
   """Returns a table of the trained agents, and their commands."""
   cards = {path.parent.name: json.loads(path.read_text('utf-8'))
            for path in sorted(_ZOO.glob('*/card.json'))}
+  # Four columns fit a phone.
   table = _table(
-      ('agent', 'level', 'algorithm', 'mean return', '95 % interval', 'games',
-       'actions', 'frames', 'minutes of training'),
-      [(f'`zoo:{name}`', f'`{card["level"]}`', card['algorithm'],
-        f'{card["mean"]:,.2f}', f'{card["low"]:,.2f} to {card["high"]:,.2f}',
-        len(card['returns']), 'greedy' if card['greedy'] else 'sampled',
-        f'{card["num_env_frames"]:,}', f'{card["minutes"]:,.0f}')
+      ('agent', 'level, algorithm', 'mean return (95 % interval)', 'training'),
+      [(f'`zoo:{name}`', f'`{card["level"]}`, {card["algorithm"]}',
+        f'{card["mean"]:,.2f} ({card["low"]:,.2f} to {card["high"]:,.2f}), '
+        f'{len(card["returns"])} games, '
+        + ('greedy' if card['greedy'] else 'sampled'),
+        f'{card["num_env_frames"]:,} frames, {card["minutes"]:,.0f} minutes')
        for name, card in cards.items()])
   return '\n\n'.join([table, 'Commands of the trainings:', *(
-      f'`zoo:{name}`, {card["training"]}:\n\n```\n'
+      f'`zoo:{name}`, {card["training"]}:\n\n```bash\n'
       + card['command'].replace(' --', ' \\\n    --') + '\n```'
       for name, card in cards.items())])
 

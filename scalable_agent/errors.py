@@ -47,8 +47,20 @@ def in_a_line(error: BaseException) -> str:
   return f'there is not enough memory: {in_words(lines[0])}' if lines else ''
 
 
+def of_import(error: ImportError, module: str) -> str:
+  """Returns the end of an error for a module that cannot be imported."""
+  is_missing = error.name and f'{module}.'.startswith(f'{error.name}.')
+  return f'cannot be imported: {error}.' + (
+      ' Install the module, or start the program in the directory of the '
+      'module.' if is_missing else '')
+
+
 def nearest(name: str, names: Sequence[str]) -> str:
-  """Returns the end of an error for an unknown name: a question or a list."""
+  """Returns the end of an error for an unknown name: a question or a list.
+
+  `names` are in lower case.
+  """
+  name = name.lower()
   similar = ([n for n in names if name and name in n]
              or difflib.get_close_matches(name, names, n=3, cutoff=.4))
   return (f'did you mean {" or ".join(similar)}?' if similar

@@ -88,6 +88,9 @@ class ReportTest(parameterized.TestCase):
     for pattern in patterns:
       self.assertRegex(output, pattern)
     self.assertLess(len(output.splitlines()), 40)
+    self.assertIn('Rewards are not changed (--reward_clipping=none).', output)
+    self.assertEndsWith(' '.join(output.split()),
+                        'Actions are not repeated (--num_action_repeats=1).')
 
   def test_units_of_the_environment(self):
     code, output = _check('examples.shop:shop/Pricing-v0')
@@ -119,7 +122,9 @@ class ReportTest(parameterized.TestCase):
                        '{"max_episode_steps": 7}', '--num_action_repeats=2')
     self.assertRegex(output, 'of 4 steps; 0 terminated')
     self.assertIn('max_episode_steps": 7}', output)
-    self.assertIn('--num_action_repeats=2', output)
+    self.assertIn('\n      --num_action_repeats=2', output)
+    self.assertIn('Each action is repeated for 2 frames (--num_action_repeats='
+                  '2).', ' '.join(output.split()))
 
   def test_the_command_has_the_given_flags_of_the_environment(self):
     given = {'width': 64, 'height': 48, 'step_timeout_s': 900.,
@@ -311,6 +316,11 @@ MUTATIONS = (
         ('groups for long episodes, too',
          'num_environments * reset_s / length > step_s + _POLICY_STEP_S)',
          'True)'),
+    )),
+    dict(file='modes/check', catches='test_arguments_of_the_environment',
+         rows=(
+        ('repeats of the recipe, not of the user',
+         '      num_action_repeats=config.num_action_repeats)', '      )'),
     )),
     dict(file='modes/check', catches='test_flags', rows=(
         ('resets are free', 'step_s + reset_s / length < _SHORT_STEP_S',

@@ -181,8 +181,13 @@ class WatchTest(parameterized.TestCase):
         said(_config(reward_clipping='abs_one', normalise_observations='auto',
                      normalise_returns=False)),
         'Rewards are clipped to [-1, 1] (--reward_clipping=abs_one). '
-        'Observations are normalised, and clipped to 5 standard deviations '
-        '(--normalise_observations=auto).')
+        'Observations of floats or uint8 are normalised, and clipped to 5 '
+        'standard deviations (--normalise_observations=auto).')
+    for settings, expected in (
+        (dict(normalise_observations='auto', agent='a:b'),
+         ' Observations of floats are normalised, '),
+        (dict(normalise_observations='a'), ' Observations are normalised, ')):
+      self.assertIn(expected, said(_config(**settings)))
     clipped = ' Actions beyond a bound of the action space are clipped.'
     for algorithm, squash, expected in (
         ('appo', False, True), ('appo', True, False), ('sac', None, False),

@@ -24,6 +24,10 @@ from scalable_agent.settings import recipes
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _FIELDS = {field.name: field
            for field in dataclasses.fields(config_lib.Config)}
+# Words of other programs' tables without a counterpart.
+_NO_FLAGS = {
+    'evaluate_policy', 'optimize_memory_usage', 'set_parameters',
+    'set_random_seed', 'stats_window_size', 'use_sde'}
 
 
 def _flags_in(text):
@@ -57,6 +61,8 @@ class HelpTest(parameterized.TestCase):
     self.assertEqual(float(values['learning_rate']), config.learning_rate)
     self.assertEqual(values['reward_clipping'], 'none')
     self.assertLessEqual(max(map(len, text.splitlines())), 79)
+    self.assertIn('\nThe network, its inputs, and its computation\n', text)
+    self.assertIn('with the seeds 1, 2, ...\n', text)
 
   def test_of_a_flag(self):
     text = command_help.answer(['--help=--batch_size'])
@@ -64,8 +70,14 @@ class HelpTest(parameterized.TestCase):
                      + _FIELDS['batch_size'].metadata['text'])
     self.assertEqual(command_help.answer(['--help=recipes']).split(),
                      recipes.recipe_names())
+    self.assertEqual(command_help.answer(['--help=SAC']),
+                     command_help.answer(['--help=sac']))
     with self.assertRaisesRegex(errors.ConfigError, 'no --help=batchsize: '):
       command_help.answer(['--help=batchsize'])
+    for name, expected in (('ppo', '--algorithm=appo, which'),
+                           ('lr', '--learning_rate?')):
+      with self.assertRaisesRegex(errors.ConfigError, f'mean {expected}'):
+        command_help.answer([f'--help={name}'])
 
   def test_nothing_is_asked_for(self):
     self.assertEmpty(command_help.answer(['--logdir=-h', '--helpfull']))
@@ -111,7 +123,23 @@ class OtherWordsTest(parameterized.TestCase):
     self.assertLen(set(words), len(words))
 
   @parameterized.parameters(
+      'stable_baselines3', 'rllib', 'cleanrl', 'sample_factory')
+  def test_words_of_the_pages_are_answered(self, program):
+    with open(os.path.join(_ROOT, 'docs', f'migrating_{program}.md'),
+              encoding='utf-8') as page:
+      words = {word for line in page if line.startswith('| `')
+               for code in re.findall('`(.*?)`', line.split('|')[1])
+               for word in code.split() if re.fullmatch(r'[a-z]\w*', word)}
+    self.assertGreater(len(words), 15)
+    self.assertEmpty({
+        word for word in words - _FIELDS.keys() - _NO_FLAGS
+        if not other_words.of_flag(word)})
+
+  @parameterized.parameters(
       ('lr', '--learning_rate?'), ('num-envs', '--num_actors?'),
+      ('alpha', '--initial_temperature and'), ('actor_lr', '--learning_rate?'),
+      ('reward_scale', '. Use --normalise_returns (impala, appo), or'),
+      ('frame_stack', 'code of other environments must stack frames'),
       ('algo', '--algorithm?'), ('ppo.gae_lambda', '--lambda_?'),
       ('nocuda', ': a GPU is used if TensorFlow finds one.'),
       ('log_std_init', '--initial_scale (a standard deviation, '),
@@ -155,6 +183,7 @@ MUTATIONS = (
     dict(file='settings/command_help', catches='test_of_an_algorithm', rows=(
         ('flags of all algorithms are shown',
          "if algorithm in field.metadata['algorithms']}", '}'),
+        ('"..." ends a sentence', r"r'(?<!\.)\.(?: |$)'", r"r'\.(?: |$)'"),
     )),
     dict(file='settings/command_help', catches='test_nothing_is_asked_for',
          rows=(

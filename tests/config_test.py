@@ -719,11 +719,15 @@ class AlgorithmsTest(parameterized.TestCase):
       (dict(selector='prioritised'), 1),
       (dict(selector='recent_prioritised'), 1), (dict(selector='recent'), 8),
       (dict(updates_per_call=3, selector='prioritised'), 3),
-      (dict(updates_per_call=20), 20))
-  def test_updates_per_call(self, settings, expected):
+      (dict(updates_per_call=20), 20), (dict(num_actors=16), 8),
+      (dict(algorithm='ddqn', num_actors=12), 24),
+      (dict(algorithm='ddqn', num_actors=32), 32),
+      (dict(algorithm='ddqn', num_actors=12, agent='nature'), 8),
+      (dict(algorithm='ddqn', num_actors=12), 8, _FRAMES))
+  def test_updates_per_call(self, settings, expected, observation=_VECTOR):
     config = config_lib.Config(
-        algorithm='sac', level_name='Pendulum-v1', **settings)
-    resolved = config.resolved(_VECTOR, on_cpu=True, num_groups=1)
+        **{'algorithm': 'sac', 'level_name': 'Pendulum-v1', **settings})
+    resolved = config.resolved(observation, on_cpu=True, num_groups=1)
     self.assertEqual(resolved.updates_per_call, expected)
     chosen = f'--updates_per_call={expected}'
     self.assertEqual(chosen in config_lib.choices_made(config, resolved),
@@ -1248,6 +1252,11 @@ MUTATIONS = (
     dict(file='settings/config', catches='test_updates_per_call', rows=(
         ('several updates per call with priorities',
          'if self.is_prioritised or self.use_lstm:\n', 'if self.use_lstm:\n'),
+        ('many updates per call for all networks',
+         "self.algorithm == 'ddqn' and self.agent == 'mlp'",
+         "self.algorithm == 'ddqn'"),
+        ('automatic networks do not count', 'resolved._updates_per_call())',
+         'self._updates_per_call())'),
     )),
     dict(file='settings/declare',
          catches='test_what_has_no_effect_beside_another', rows=(

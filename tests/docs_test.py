@@ -30,6 +30,8 @@ _DOCS = _ROOT / 'docs'
 _PAGES = ('README.md', 'BUILD_NOTES.md', 'CHANGELOG.md', 'CONTRIBUTING.md',
           *sorted(f'docs/{path.name}' for path in _DOCS.glob('*.md')))
 _MAX_README_LINES = 130
+# The width of a page of GitHub on a screen of 1,280 pixels.
+_MAX_CODE = 90
 _MAX_PRONOUNS_PER_100_WORDS = 2.0
 # A page of a few lines may have as many.
 _MIN_PRONOUNS = 2
@@ -122,6 +124,12 @@ class PagesTest(parameterized.TestCase):
                       if len(line) > 100 and not line.startswith('|')])
 
   @parameterized.parameters(*_PAGES)
+  def test_code_has_a_language(self, page):
+    # Every other fence opens a block.
+    fences = re.findall(r'^ *```(.*)', _GENERATE.filled(_text(page)), re.M)
+    self.assertNotIn('', fences[::2])
+
+  @parameterized.parameters(*_PAGES)
   def test_sentences_name_their_subject(self, page):
     found, num_words = house.pronouns([house.Text(0, _prose(page))])
     self.assertLessEqual(
@@ -149,9 +157,14 @@ class PagesTest(parameterized.TestCase):
     self.assertLessEqual(
         len(_text('README.md').splitlines()), _MAX_README_LINES)
 
+  @parameterized.parameters('README.md', 'docs/index.md')
+  def test_code_of_the_first_page_is_not_cut(self, page):
+    code = ''.join(re.findall('^```.*?^```', _text(page), re.M | re.S))
+    self.assertLessEqual(max(map(len, code.splitlines())), _MAX_CODE)
+
   def test_readme_has_the_commands(self):
     self.assertRegex(
-        _text('README.md'), r'```\nmake train .*\nmake test .*\n```')
+        _text('README.md'), r'```bash\nmake train .*\nmake test .*\n```')
 
   def test_every_page_is_in_the_menu(self):
     menu = (_ROOT / 'mkdocs.yml').read_text('utf-8').partition('\nnav:\n')[2]

@@ -80,11 +80,11 @@ class EvaluationTest(tf.test.TestCase):
     self._returns(1, 2, progress_secs=1e-9)
     advice = '. If games never end, set a lower --max_episode_steps.\n'
     self.assertEqual(self.out.getvalue(), ''.join([
-        'counting: 0 of 2 games are over, the longest running game has 1 steps',
-        advice,
+        'counting: 0 of 2 games are over, the longest running game has 1 step',
+        '.\n',
         'counting: 1 of 2 games are over, the longest running game has 2 steps',
         '.\n',
-        'counting: 1 of 2 games are over, the longest running game has 1 steps',
+        'counting: 1 of 2 games are over, the longest running game has 1 step',
         advice,
         'counting: 1 of 2 games are over, the longest running game has 2 steps',
         advice, 'counting: 2 of 2 games are over.\n']))

@@ -161,6 +161,29 @@ class ObservationsTest(parameterized.TestCase, tf.test.TestCase):
     normaliser = _normaliser(shape, dtype, is_stacked=is_stacked)
     self.assertEqual(normaliser.statistics[''].mean.shape, shape)
 
+  @parameterized.parameters((200, True), (2, False), (None, False))
+  def test_large_batches_of_a_known_size_are_compiled(self, size, is_compiled):
+    shape = (4, 30, 30)
+    rng = np.random.default_rng(1)
+    mean, variance = rng.random(shape), rng.random(shape) / 10
+    normaliser = _normaliser(shape, np.uint8, mean, variance)
+    function = tf.function(normaliser.__call__).get_concrete_function(
+        tf.TensorSpec([size, *shape], tf.uint8))
+    self.assertEqual('xlamustcompile' in str(
+        function.graph.as_graph_def(add_shapes=False)).lower(), is_compiled)
+    frames = rng.integers(0, 256, [size or 3, *shape], dtype=np.uint8)
+    self.assertAllClose(
+        function(tf.constant(frames)), np.clip(
+            (frames / 255 - mean) / np.sqrt(variance + 1e-5), -5, 5),
+        rtol=1e-4, atol=1e-5)
+
+  def test_nothing_is_compiled_on_a_gpu(self):
+    normaliser = _normaliser((4, 30, 30), np.uint8)
+    with mock.patch.object(layers, 'on_cpu', return_value=False):
+      function = tf.function(normaliser.__call__).get_concrete_function(
+          tf.TensorSpec([200, 4, 30, 30], tf.uint8))
+    self.assertNotIn('XlaMustCompile', str(function.graph.as_graph_def()))
+
   @parameterized.parameters(('ALE/Pong-v5', (84, 84)),
                             ('CartPole-v1', (4, 84, 84)))
   def test_only_frames_of_atari_are_stacks(self, level, shape):
@@ -1150,8 +1173,28 @@ MUTATIONS = (
              '-_CLIP, _CLIP)',
              '-1e9, 1e9)'),
             ('epsilon outside the root',
-             'tf.sqrt(statistics.variance + _EPSILON)',
-             '(tf.sqrt(statistics.variance) + _EPSILON)'),
+             'tf.sqrt(variance + _EPSILON)',
+             '(tf.sqrt(variance) + _EPSILON)'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_nothing_is_compiled_on_a_gpu',
+        rows=(
+            ('compiled on a GPU', 'is_large and layers.on_cpu()', 'is_large'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_large_batches_of_a_known_size_are_compiled',
+        rows=(
+            ('small batches are compiled',
+             'num_numbers or 0) >= _MIN_COMPILED_NUMBERS',
+             'num_numbers or 0) >= 1'),
+            ('nothing is compiled',
+             'num_numbers or 0) >= _MIN_COMPILED_NUMBERS',
+             'num_numbers or 0) >= 1e9'),
+            ('batches of any size are compiled',
+             'num_numbers or 0) >= _MIN_COMPILED_NUMBERS',
+             'num_numbers or 1e9) >= _MIN_COMPILED_NUMBERS'),
         )),
     dict(
         file='networks/normalisers',

@@ -2,10 +2,8 @@
 """Tests of the panel that shows progress on a terminal."""
 
 import contextlib
-import functools
 import io
 import os
-import sys
 from unittest import mock
 
 from absl.testing import absltest
@@ -91,9 +89,9 @@ class PanelTest(absltest.TestCase):
   def test_not_without_its_characters(self):
     for encoding, is_there in ('utf-8', True), ('latin-1', False):
       file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-      with mock.patch.object(rich.console, 'Console', functools.partial(
-          rich.console.Console, file=file, force_terminal=True)), (
-              mock.patch.object(sys.stdout, 'isatty', return_value=True)):
+      with contextlib.redirect_stdout(file), (
+          mock.patch.object(file, 'isatty', return_value=True)), (
+              mock.patch.dict(os.environ, {'TERM': 'xterm'})):
         self.assertEqual(panel.make('title') is not None, is_there)
 
 

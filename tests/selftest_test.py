@@ -127,6 +127,22 @@ class SelftestTest(parameterized.TestCase):
       self.assertEqual(row.error, 'No such kernel.')
       self.assertEndsWith(selftest._line(row), 'FAILED: No such kernel.')
 
+  def test_an_error_of_counting_is_a_line(self):
+    def graph():
+      raise ValueError('no profiler')
+
+    part = selftest_parts.Part(
+        'odd', lambda xla: lambda: {'x': np.ones(1)}, has_bfloat16=False,
+        graph=graph)
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      rows = list(selftest.test(contextlib.nullcontext(), _RATES, [part]))
+    self.assertEqual([(row.is_right, row.share) for row in rows],
+                     [(True, None)] * 2)
+    self.assertEqual(
+        output.getvalue(),
+        "The operations of odd could not be counted: ValueError('no profiler')"
+        '\n')
+
   def test_report(self):
     logdir = self.create_tempdir().full_path
     config = config_lib.Config(mode='selftest', logdir=logdir)

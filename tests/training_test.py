@@ -243,6 +243,11 @@ class ThreadsTest(parameterized.TestCase):
         num_actor_groups=num_actor_groups, deterministic=deterministic)
     self.assertEqual(training.num_threads_per_op(config, num_cores), expected)
 
+  @parameterized.parameters(('mpo', 0), ('sac', 1), ('ddqn', 1))
+  def test_one_thread_per_core_for_large_products(self, algorithm, expected):
+    config = config_lib.Config(algorithm=algorithm)
+    self.assertEqual(training.num_threads_per_op(config, 2), expected)
+
   def test_threads_that_wait_for_lab_are_not_busy(self):
     config = config_lib.Config(level_name='rooms_watermaze')
     self.assertEqual(config.num_actor_groups, 64)

@@ -241,8 +241,8 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
   factory = _look_up(level_name, settings)
   if isinstance(factory, str):
     raise errors.EnvironmentSpecError(
-        f'{level_name} needs no check: the recipes appo_pong and '
-        'atari_paper fit all Atari games.')
+        f'{level_name} needs no check: the recipe appo_pong fits Atari games. '
+        'To check your own environment: --level_name=module:id.')
   with remote.Remote(
       level_name, functools.partial(
           trial.Trial, level_name, functools.partial(_numbered, factory, 0)),

@@ -84,7 +84,8 @@ def look_up(level_name: str, settings: EnvironmentSettings) -> Spec:
     return _with_pictures(spec) if settings.needs_pictures else spec
   except ImportError as e:
     raise errors.MissingDependencyError(
-        f'The module of level {level_name} cannot be imported: {e}.') from e
+        f'The module of level {level_name} {errors.of_import(e, module)}'
+    ) from e
   except gymnasium.error.Error as e:
     raise base.unknown_level(level_name, gymnasium.registry) from e
 

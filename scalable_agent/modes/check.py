@@ -16,6 +16,7 @@ from scalable_agent import errors
 from scalable_agent.acting import shares
 from scalable_agent.environments import trial
 from scalable_agent.experience import structs
+from scalable_agent.runs import clipping
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import lab_levels
@@ -67,7 +68,8 @@ def run(config: config_lib.Config) -> int:
     if texts:
       lines += ['', title, *(_item(text) for text in texts)]
   lines += ['', f'Train with {advice.recipe}, {advice.reason}:', '',
-            command(config, level, advice)]
+            command(config, level, advice), '',
+            textwrap.fill(_treatment(config, level, facts, advice), _WIDTH)]
   print('\n'.join(lines), flush=True)
   return int(bool(found))
 
@@ -168,6 +170,18 @@ def command(config: config_lib.Config, level: str, advice: Advice) -> str:
            f'--logdir=/tmp/scalable_agent/{name}',
            *(f'--{flag}={value}' for flag, value in flags.items())]
   return ' \\\n      '.join([f'  {program.name()}', *map(shlex.quote, words)])
+
+
+def _treatment(config: config_lib.Config, level: str, facts: trial.Facts,
+               advice: Advice) -> str:
+  """Returns what the recipe does with rewards, observations and actions."""
+  settings = config_lib.Config.from_recipe(
+      advice.recipe, level_name=level,
+      num_action_repeats=config.num_action_repeats)
+  times = settings.num_action_repeats
+  return clipping.said(settings, facts.spec.action) + (
+      f' Each action is repeated for {times} frames' if times > 1 else
+      ' Actions are not repeated') + f' (--num_action_repeats={times}).'
 
 
 def _given(config: config_lib.Config, level: str) -> dict[str, str]:

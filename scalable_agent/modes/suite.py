@@ -25,6 +25,7 @@ from scalable_agent.modes import suite_report
 from scalable_agent.processes import programs
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
+from scalable_agent.runs import messages
 from scalable_agent.scores import comparing
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import levels as levels_lib
@@ -102,8 +103,8 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
     num_levels = len(flags_by_level)
     num_seeds = max([config.seeds, *(cell.seed for cell in known)])
     counts = [
-        f'{number} {noun}' + ('s' if number > 1 else '')
-        for number, noun in ((num_levels, 'level'), (num_seeds, 'seed'))]
+        messages.count(num_levels, 'level'),
+        messages.count(num_seeds, 'seed')]
     title = f'Suite {config.suite}: {", ".join(counts)},'
     suite_report.write(pathlib.Path(config.logdir), title, config.suite,
                        finished, failures)

@@ -13,6 +13,7 @@ from scalable_agent.modes import loading
 from scalable_agent.networks import layers
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import logdirs
+from scalable_agent.runs import messages
 from scalable_agent.runs import metrics
 from scalable_agent.runs import videos
 from scalable_agent.scores import levels as levels_lib
@@ -108,7 +109,8 @@ def _record_level(config: config_lib.Config, level: str,
   selected = {'best': games[-1]}
   if len(games) > 1:
     selected['median'] = games[(len(games) - 1) // 2]
-  print(f'{level}: {len(games)} games at {num_env_frames:,} frames, returns '
+  print(f'{level}: {messages.count(len(games), "game")} at '
+        f'{num_env_frames:,} frames, returns '
         + ' '.join(metrics.shortest(r) for r, _ in games))
   stem = os.path.join(os.path.dirname(unfinished), re.sub(
       r'[^\w.-]', '_', f'{level}-{num_env_frames}'))

@@ -34,6 +34,9 @@ _EPSILON = 1e-5  # As if frames were divided by 255.
 # From here on, the mean of observations is a moving average: a new part of a
 # game is noticed.
 _MAX_COUNT = 1e7
+# On a CPU, XLA needs one pass over the memory, and time to compile. With fewer
+# numbers, and so in most policy steps, XLA gains nothing.
+_MIN_COMPILED_NUMBERS = 500_000
 
 
 def moments(x: tf.Tensor, mean: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -140,9 +143,13 @@ class ObservationNormaliser(tf.keras.layers.Layer):
     parts = (dict(observations) if isinstance(observations, dict)
              else {'': observations})
     for name, statistics in self.statistics.items():
-      x = layers.to_float(parts[name], 'float32') - statistics.mean
-      parts[name] = tf.clip_by_value(
-          x / tf.sqrt(statistics.variance + _EPSILON), -_CLIP, _CLIP)
+      num_numbers = parts[name].shape.num_elements()  # None: not known yet.
+      is_large = (num_numbers or 0) >= _MIN_COMPILED_NUMBERS
+      function = (_compiled_normalised if is_large and layers.on_cpu()
+                  else _normalised)
+      parts[name] = function(
+          parts[name], tf.convert_to_tensor(statistics.mean),
+          tf.convert_to_tensor(statistics.variance))
     return parts if isinstance(observations, dict) else parts['']
 
   def newest(self, name: str, x: T) -> T:
@@ -181,6 +188,16 @@ class ObservationNormaliser(tf.keras.layers.Layer):
     statistics = self.statistics[name]
     total = tf.minimum(statistics.count, _MAX_COUNT) + count
     return statistics.move(count / total, first / count, second / count, total)
+
+
+def _normalised(x: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+                ) -> tf.Tensor:
+  x = layers.to_float(x, 'float32') - mean
+  return tf.clip_by_value(x / tf.sqrt(variance + _EPSILON), -_CLIP, _CLIP)
+
+
+_compiled_normalised = tf.function(
+    _normalised, jit_compile=True, autograph=False)
 
 
 def part_names(asked: str, observation_spec: structs.ObservationSpec,

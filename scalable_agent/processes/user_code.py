@@ -99,7 +99,8 @@ def load(name: str, flag: str) -> Callable[..., object]:
       module = importlib.import_module(module_name)
     except ImportError as e:
       raise errors.ConfigError(
-          f'--{flag}={name}: {module_name} cannot be imported: {e}.') from e
+          f'--{flag}={name}: {module_name} {errors.of_import(e, module_name)}'
+      ) from e
   function = getattr(module, function_name, None)
   if not callable(function):
     raise errors.ConfigError(

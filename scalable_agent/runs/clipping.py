@@ -32,12 +32,19 @@ def said(settings: sections.AllSections, actions: structs.ActionSpec) -> str:
     text += (' Returns are normalised by their mean and standard deviation '
              '(--normalise_returns).')
   if settings.normalise_observations not in (None, 'none'):
-    text += (' Observations are normalised, and clipped to 5 standard '
-             'deviations (--normalise_observations='
+    text += (f' Observations{_kinds(settings)} are normalised, and clipped to '
+             '5 standard deviations (--normalise_observations='
              f'{settings.normalise_observations}).')
   if actions.size and _clips_actions(settings):
     text += ' Actions beyond a bound of the action space are clipped.'
   return text
+
+
+def _kinds(settings: sections.AllSections) -> str:
+  """Returns what `auto` normalises, see `normalisers.part_names`."""
+  if settings.normalise_observations != 'auto':
+    return ''
+  return ' of floats' + ('' if ':' in settings.agent else ' or uint8')
 
 
 def _clips_actions(settings: sections.AllSections) -> bool:

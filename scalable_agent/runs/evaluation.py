@@ -11,6 +11,7 @@ from scalable_agent.environments import base
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.runs import messages
 from scalable_agent.scores import evaluations as evaluations_file
 from scalable_agent.settings import config as config_lib
 
@@ -55,7 +56,7 @@ def returns_by_environment(
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
   returns: list[list[float]] = [[] for _ in range(env.num_envs)]
-  is_due, reported = timing.Interval(config.progress_secs), 0
+  is_due, reported = timing.Interval(config.progress_secs), -1
 
   env_output: structs.StepOutput = env.initial()
   action_spec = policy.output_spec.action
@@ -74,9 +75,10 @@ def returns_by_environment(
         returns[index].append(float(info.episode_return[index]))
         if is_cut[index]:  # Only the end of its game resets an environment.
           quotas[index] = len(returns[index])
-          note_cut(int(info.episode_step[index]))
+          num_steps = int(info.episode_step[index])
+          note_cut(num_steps)
           print(f'{env.level_names[index]}: a game was cut after '
-                f'{info.episode_step[index]:,} steps (--max_episode_steps). '
+                f'{messages.count(num_steps, "step")} (--max_episode_steps). '
                 'Its return so far counts. Its environment plays no further '
                 'game.', flush=True)
     if is_due():
@@ -90,8 +92,8 @@ def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
   """Prints how many games are over; returns the number.
 
   Args:
-    reported: the number of the line before. If no game has ended since that
-      line, this line has advice.
+    reported: the number of the line before, -1 without one. If no game has
+      ended since that line, this line has advice.
   """
   num_over = sum(map(len, returns))
   text = (f'{", ".join(dict.fromkeys(env.level_names[:3]))}: {num_over} of '
@@ -99,7 +101,8 @@ def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
   running = [int(step) for step, r, quota in zip(
       info.episode_step, returns, quotas) if len(r) < quota]
   if running:
-    text += f', the longest running game has {max(running):,} steps'
+    text += (', the longest running game has '
+             f'{messages.count(max(running), "step")}')
     if num_over == reported:
       text += '. If games never end, set a lower --max_episode_steps'
   print(f'{text}.', flush=True)

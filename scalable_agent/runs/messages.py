@@ -60,9 +60,9 @@ def print_start(
     where = f' from {num_workers} workers that step them'
   if num_learners > 1:
     where += f' for each of {num_learners} learners'
-  print(f'{_count(config.num_actors, "environment")}, '
-        f'{_count(actors.num_groups, "group")}{where}{sharing}, '
-        f'{_count(config.num_action_repeats, "frame")} per action, learning '
+  print(f'{count(config.num_actors, "environment")}, '
+        f'{count(actors.num_groups, "group")}{where}{sharing}, '
+        f'{count(config.num_action_repeats, "frame")} per action, learning '
         f'on {device}. Progress is printed after the first '
         f'update, which compiles. Curves: tensorboard --logdir={config.logdir}',
         flush=True)
@@ -210,12 +210,12 @@ def print_unrolls(config: config_lib.Config, actors: interface.Acting,
           f'{num_arrived - num_learned:,} were waiting at the end.')
     if counts['restarts']:
       num_unrolls = _num_in_worker(config, actors)
-      print(f'{_count(counts["restarts"], "time")} an actor worker was '
+      print(f'{count(counts["restarts"], "time")} an actor worker was '
             f'replaced, each time with at most {num_unrolls:,} unrolls that '
             'have not arrived.')
   num_lost = counts.get('lost_groups')
   if num_lost:
-    print(f'{_count(num_lost, "time")} the process of a group of '
+    print(f'{count(num_lost, "time")} the process of a group of '
           'environments was lost, with an unroll that was not finished.')
 
 
@@ -226,5 +226,6 @@ def _num_in_worker(config: config_lib.Config, actors: interface.Acting) -> int:
   return ((1 + config.queue_capacity) * num_of_group + actors.num_environments)
 
 
-def _count(count: int, noun: str) -> str:
-  return f'{count:,} {noun}' + 's' * (count != 1)
+def count(number: int, noun: str) -> str:
+  """Returns a number and its noun, such as `1 game` or `2,000 games`."""
+  return f'{number:,} {noun}' + 's' * (number != 1)

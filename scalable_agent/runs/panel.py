@@ -26,7 +26,8 @@ def make(title: str) -> 'Panel | None':
   if not console.is_terminal or console.is_dumb_terminal:
     return None
   try:
-    _BARS.encode(console.encoding)
+    # `console.encoding` of rich 13 is utf-8. A program's own output has none.
+    _BARS.encode(getattr(sys.stdout, 'encoding', None) or 'utf-8')
   except UnicodeEncodeError:
     return None
   return Panel(title, console)

@@ -108,12 +108,13 @@ def num_threads_per_op(config: sections.AllSections, num_cores: int) -> int:
   """Returns the threads of a TensorFlow operation: 1, or 0 for one per core.
 
   Where the learner and the actor threads keep all cores busy, a second thread
-  of an operation would only wait for a core.
+  would only wait for a core. MPO's large products are faster with more threads.
   """
   num_acting = config.num_actor_groups or config.usual_groups
   if config.plays_lab:
     num_acting = min(num_acting, 2)  # More groups wait for environments.
-  return int(not config.takes_turns and num_cores <= num_acting + 1)
+  return int(not config.takes_turns and config.algorithm != 'mpo'
+             and num_cores <= num_acting + 1)
 
 
 def run(config: config_lib.Config,
@@ -127,8 +128,7 @@ def run(config: config_lib.Config,
   The caller locks the log directory.
 
   Args:
-    make_acting: makes the actors of this learner, from the settings and the
-      number of the part.
+    make_acting: makes the actors, from the settings and the part's number.
     stop: ends the training of all learners when set in one learner.
     collectives: connects several learners, of which only learner 0 writes to
       the log directory. The first sum counts the learners that were stopped

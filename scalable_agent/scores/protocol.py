@@ -109,7 +109,8 @@ def published_differences(
              'observations.')
   policy = ('the policy without exploration' if config.test_greedy else
             'the policy with exploration')
-  yield (f'Protocol: one training run and {num_games} games of {policy} here; '
+  yield (f'Protocol: one training run and {num_games} game'
+         f'{"s" * (num_games != 1)} of {policy} here; '
          'most published scores are means over several runs, and some are '
          'returns while training, see their sources.')
   if trained_with.algorithm == 'ddqn' and trained_with.double_q:

@@ -90,5 +90,6 @@ class AgentSettings(Section):
       'steps. all: the policy steps and the updates. auto: for an mlp on a '
       'CPU, all with ddqn and policy with other algorithms; otherwise none. '
       'XLA never compiles policy steps that groups of environments share '
-      '(--dynamic_batching).', choices=('auto', 'none', 'policy', 'all'),
-      automatic=True)
+      '(--dynamic_batching). On a CPU, XLA also compiles the normalising of '
+      'large batches of frames, whatever this setting is.',
+      choices=('auto', 'none', 'policy', 'all'), automatic=True)

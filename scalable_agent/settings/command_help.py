@@ -3,12 +3,14 @@
 
 from collections.abc import Sequence
 import dataclasses
+import re
 import textwrap
 
 import scalable_agent
 from scalable_agent import errors
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
+from scalable_agent.settings import other_words
 from scalable_agent.settings import program
 from scalable_agent.settings.recipes import recipe_names
 
@@ -67,7 +69,7 @@ def overview() -> str:
 
 
 def _of(name: str) -> str:
-  name = name.lstrip('-')
+  name = name.lstrip('-').lower()
   if name in declare.ALGORITHMS:
     return of_algorithm(name)
   if name == 'recipes':
@@ -77,9 +79,9 @@ def _of(name: str) -> str:
   if name in fields:
     return '\n'.join(textwrap.wrap(
         f'--{name}: {fields[name].metadata["text"]}', _WIDTH))
-  raise errors.ConfigError(
+  raise errors.ConfigError(other_words.of_help(name) or (
       f'There is no --help={name}: give the name of a flag, recipes, or one of '
-      f'{", ".join(declare.ALGORITHMS)}.')
+      f'{", ".join(declare.ALGORITHMS)}.'))
 
 
 def _settings(algorithm: str) -> dict[str, dataclasses.Field[declare.Value]]:
@@ -105,17 +107,21 @@ def of_algorithm(algorithm: str) -> str:
               if field.name in used and field.name not in seen]
     seen.update(field.name for field in fields)
     if fields:
-      lines += ['', f'{section.__name__.removesuffix("Settings")}:']
+      lines += ['', _sentence(section.__doc__ or '')]
     for field in fields:
       value = getattr(config, field.name)
       text = str(value).lower() if isinstance(value, bool) else value
       names = ', '.join(field.metadata['algorithms'])
-      first = field.metadata['text'].removeprefix(f'{names}: ').split('. ')[0]
+      first = _sentence(field.metadata['text'].removeprefix(f'{names}: '))
       lines += textwrap.wrap(
-          f'--{field.name}={"" if value is None else text}  '
-          f'{first.rstrip(".")}.', _WIDTH, initial_indent='  ',
-          subsequent_indent=' ' * 8)
+          f'--{field.name}={"" if value is None else text}  {first}', _WIDTH,
+          initial_indent='  ', subsequent_indent=' ' * 8)
   return '\n'.join(lines)
+
+
+def _sentence(text: str) -> str:
+  """Returns the first sentence, without a full stop; "..." is no end."""
+  return re.split(r'(?<!\.)\.(?: |$)', text, maxsplit=1)[0]
 
 
 def _is_common(section: type[declare.Section]) -> bool:

@@ -98,6 +98,6 @@ class LearnerSettings(Section):
       0,
       'Updates that the learner makes in a row before new weights are '
       'published. 0 for an automatic choice: the updates that are due when '
-      'every environment has made one unroll, but at most 8; 1 with priorities '
-      'or --use_lstm.', NOT_NEGATIVE, COUNT, algorithms=OFF_POLICY,
-      automatic=True)
+      'every environment has made one unroll, but at most 8 (32 for ddqn with '
+      'the network mlp); 1 with priorities or --use_lstm.', NOT_NEGATIVE, COUNT,
+      algorithms=OFF_POLICY, automatic=True)

@@ -6,7 +6,7 @@ import re
 # The words of stable-baselines3, RLlib, CleanRL, sample-factory and others,
 # separated by spaces, for each advice.
 _ADVICE = {
-    '--learning_rate': 'lr alpha policy_lr pi_lr initial_lr',
+    '--learning_rate': 'lr policy_lr pi_lr actor_lr initial_lr',
     '--critic_learning_rate': 'critic_lr q_lr vf_lr qf_learning_rate',
     '--learning_rate_schedule': 'anneal_lr lr_schedule lr_decay lr_scheduler',
     '--num_actors': 'num_envs n_envs num_env nenvs num_environments n_env '
@@ -38,6 +38,13 @@ _ADVICE = {
                                            'ppo_clip_ratio cliprange clip_eps',
     '--clip_value, with --algorithm=appo': 'clip_range_vf clip_vloss '
                                            'vf_clip_param ppo_clip_value',
+    '--clip_rho': 'vtrace_rho vtrace_clip_rho_threshold',
+    '--clip_pg_rho': 'vtrace_clip_pg_rho_threshold',
+    '--clip_c': 'vtrace_c',
+    '--unrolls_per_collect': 'num_batches_per_epoch',
+    '--overlap, with --algorithm=appo': 'async_rl',
+    '--num_actor_groups': 'worker_num_splits',
+    '--bootstrap_truncated': 'value_bootstrap',
     '--kl_cost, with --algorithm=appo': 'target_kl kl_coeff kl_target '
                                         'kl_loss_coeff',
     '--normalise_advantages, with --algorithm=appo':
@@ -47,14 +54,18 @@ _ADVICE = {
     '--baseline_cost (half of the squared error is weighted)':
         'vf_coef vf_loss_coeff value_loss_coeff value_coef value_loss_coef',
     '--initial_scale (a standard deviation, not a logarithm)':
-        'log_std_init log_std std initial_stddev',
-    '--scale_from_state, with --algorithm=impala or appo': 'sigma sigma_type',
+        'log_std_init log_std std initial_stddev actor_logstd',
+    '--scale_from_state, with --algorithm=impala or appo':
+        'sigma sigma_type free_log_std',
     '--clip_gradient_norm': 'max_grad_norm grad_clip gradient_clip grad_norm '
                             'max_gradient_norm',
     '--normalise_observations': 'normalize_input norm_obs normalize_obs '
-                                'normalize_observations obs_norm normalize',
+                                'normalize_observations obs_norm normalize '
+                                'observation_filter',
     '--normalise_returns': 'norm_reward normalize_returns normalize_reward '
                            'normalize_rewards popart',
+    'rewards are not scaled. Use --normalise_returns (impala, appo), or scale '
+    'rewards in the environment': 'reward_scale scale_reward',
     '--reward_clipping': 'clip_rewards clip_reward reward_clip clip_rew',
     '--replay_steps': 'buffer_size buffer_capacity replay_buffer_size '
                       'replay_size memory_size capacity',
@@ -74,21 +85,28 @@ _ADVICE = {
                                  'epsilon_end',
     '--exploration_noise': 'action_noise noise_std expl_noise',
     '--target_noise': 'target_policy_noise policy_noise',
+    '--target_noise_clip': 'noise_clip',
     '--initial_temperature and --temperature_learning_rate':
-        'initial_alpha alpha_lr autotune temperature',
+        'initial_alpha alpha alpha_lr autotune temperature',
+    '--target_entropy_per_part or --target_entropy_ratio': 'target_entropy',
+    '--hindsight': 'goal_selection_strategy',
+    '--hindsight_goals': 'n_sampled_goal',
     '--selector=prioritised': 'prioritized_replay per prioritized '
                               'prioritized_experience_replay',
     '--priority_exponent': 'per_alpha prioritized_replay_alpha',
     '--importance_exponent': 'per_beta prioritized_replay_beta',
     '--hidden_sizes': 'net_arch hiddens fcnet_hiddens hidden_size layers '
-                      'hidden_dim mlp_layers encoder_mlp_layers',
-    '--use_lstm': 'use_rnn lstm rnn recurrent use_recurrent',
+                      'hidden_dim hidden_dims mlp_layers encoder_mlp_layers '
+                      'policy_kwargs',
+    '--agent=module:function, with a network of your own':
+        'activation_fn activation nonlinearity',
+    '--use_lstm': 'use_rnn lstm rnn recurrent use_recurrent recurrence',
     '--num_action_repeats': 'frameskip frame_skip env_frameskip action_repeat '
                             'skip frame_skips',
     '--repeat_action_probability': 'sticky_actions sticky',
     '--logdir': 'log_dir log_path train_dir output_dir save_path save_dir out '
                 'tensorboard_log model_dir checkpoint_dir results_dir outdir '
-                'local_dir',
+                'local_dir experiment exp_name run_name',
     '--save_checkpoint_secs': 'save_freq checkpoint_freq save_every_sec '
                               'save_interval checkpoint_frequency save_every',
     '--progress_secs': 'log_interval verbose log_freq log_every',
@@ -100,6 +118,8 @@ _ADVICE = {
     '--mode=test': 'test eval evaluate enjoy play',
     '--mode=video or --video_secs': 'render capture_video record_video video '
                                     'save_video render_mode',
+    'each --logdir has its agent': 'save_model',
+    'impala and appo always use V-trace': 'with_vtrace',
     'the same --logdir resumes a run':
         'resume load restart_behavior checkpoint restore load_model continue '
         'trained_agent',
@@ -113,6 +133,11 @@ _ADVICE = {
     '--epsilon': 'adam_eps optimizer_eps adam_epsilon eps',
     '--deterministic': 'torch_deterministic reproducible',
     '--ray_address': 'num_nodes ray head_address',
+    'Atari games have four frames, and code of other environments must stack '
+    'frames (gymnasium.wrappers.FrameStackObservation)':
+        'frame_stack framestack num_stack n_stack env_framestack',
+    'this program trains one agent; examples/pbt.py has population based '
+    'training': 'with_pbt num_policies',
 }
 _FLAGS = {word: advice for advice, words in _ADVICE.items()
           for word in words.split()}
@@ -136,14 +161,16 @@ _VALUES = {
                     '--algorithm=mpo or td3'),
     'algorithm=her': '--hindsight=future, with --algorithm=sac, td3 or ddqn',
     'optimizer=sgd': '--optimizer=rmsprop or adam',
+    **dict.fromkeys(('mode=eval', 'mode=evaluate', 'mode=enjoy'),
+                    '--mode=test'),
+    'mode=play': '--mode=test or --mode=video',
+    **dict.fromkeys(('mode=render', 'mode=record'), '--mode=video'),
 }
 
 
 def of_flag(name: str) -> str:
   """Returns a line about an unknown flag, '' if the flag is of no program."""
-  word = name.lower().replace('-', '_').rpartition('.')[-1]
-  advice = _FLAGS.get(word) or _FLAGS.get(word.removeprefix('no'))
-  return _line(f'--{name}', advice)
+  return _line(f'--{name}', _of_flag(name))
 
 
 def of_value(error: str) -> str:
@@ -152,8 +179,22 @@ def of_value(error: str) -> str:
   if match is None:
     return ''
   name, value = match.groups()
-  advice = _VALUES.get(f'{name}={re.sub("[-_]", "", value.lower())}')
-  return _line(f'--{name}={value}', advice)
+  return _line(f'--{name}={value}', _of_value(name, value))
+
+
+def of_help(name: str) -> str:
+  """Returns a line about `--help=name`, '' if the name is of no program."""
+  return _line(
+      f'--help={name}', _of_flag(name) or _of_value('algorithm', name))
+
+
+def _of_flag(name: str) -> str | None:
+  word = name.lower().replace('-', '_').rpartition('.')[-1]
+  return _FLAGS.get(word) or _FLAGS.get(word.removeprefix('no'))
+
+
+def _of_value(name: str, value: str) -> str | None:
+  return _VALUES.get(f'{name}={re.sub("[-_]", "", value.lower())}')
 
 
 def _line(flag: str, advice: str | None) -> str:

@@ -75,8 +75,8 @@ def folder(logdir: str) -> str:
   name = logdir.removeprefix(PREFIX)
   if name not in names():
     raise errors.ConfigError(
-        f'There is no agent {logdir}: {errors.nearest(name, names())} '
-        '--mode=zoo lists all agents.')
+        f'There is no agent {name!r} for {PREFIX}NAME: '
+        f'{errors.nearest(name, names())} --mode=zoo lists all agents.')
   return os.path.join(_DIRECTORY, name)
 
 
