@@ -19,7 +19,9 @@ virtual environment of its own, see peers.py. The work (`--what`):
     per update.
 *   mpo: HalfCheetah-v5 as above, against our SAC.
 *   updates: HalfCheetah's SAC without environments: draws, copies and updates,
-    with 1, 8 and 32 updates per call.
+    with 1, 8 and 32 updates per call. Of ours, the table also has the share of
+    the bound: the processor time of the matrix products of an update, divided
+    by that of an update.
 *   memory: the same for 32 sequences of 20 steps with an LSTM of 128 units and
     a burn-in of 10, and without memory for 640 transitions: of 17 numbers, and
     of 391 numbers, as many as the features of the memory.
@@ -86,6 +88,7 @@ _PEER_SETTINGS = {
              'arguments': {**_EVERY_FOUR, 'buffer_size': 20_000}}}
 _WORK = ('sac', 'td3', 'ddpg', 'dqn', 'pong', 'mpo', 'updates', 'memory')
 _OF_CALLS = ('updates', 'memory')
+_BOUND = 'products'  # Beside the numbers of calls in a worker's result.
 
 
 class Program(NamedTuple):
@@ -135,7 +138,7 @@ def programs_of(what: str, args: argparse.Namespace) -> list[Program]:
   if what == 'updates':
     ours = [_ours(f'{_OURS}, --xla={xla}', (*_cheetah('sac'), f'--xla={xla}'))
             for xla in ('none', 'all')]
-    return [p._replace(settings={**p.settings, 'calls': _CALLS})
+    return [p._replace(settings={**p.settings, 'calls': _CALLS, 'bound': True})
             for p in (*ours, *_peers_of('sac', args))]
   if what == 'memory':
     plain = (*_cheetah('sac'), '--batch_size=640')
@@ -246,7 +249,8 @@ def _measure_updates(program):
 
 def print_updates(results: dict[str, list[dict]]) -> None:
   """Prints the table of `--what=updates` or `memory`."""
-  calls = [*next((runs[0] for runs in results.values() if runs), {})]
+  calls = [k for k in next((runs[0] for runs in results.values() if runs), {})
+           if k != _BOUND]
   print('| SAC, draws and updates | '
         + ' | '.join(f'K = {k}, updates per s of processor time (of wall time)'
                      for k in calls) + ' |')
@@ -260,7 +264,20 @@ def print_updates(results: dict[str, list[dict]]) -> None:
       cpu, wall = (statistics.median(1e3 / run[k][name] for run in runs)
                    for name in ('cpu', 'wall'))
       cells.append(f'{cpu:.0f} ({wall:.0f})')
+      if _BOUND in runs[0]:
+        share = statistics.median(
+            100 * run[_BOUND]['cpu'] / run[k]['cpu'] for run in runs)
+        cells[-1] += f', {share:.0f} % of the bound'
     print(f'| {title} | {" | ".join(cells)} |', flush=True)
+  bounds = [run[_BOUND] for runs in results.values() for run in runs
+            if _BOUND in run]
+  if bounds:
+    cpu = statistics.median(bound['cpu'] for bound in bounds)
+    size = bounds[0]['multiply_adds']
+    print(f'\nThe bound is {1e3 / cpu:,.0f} updates per s: the matrix products '
+          f'of an update, {size / 1e6:,.1f} million multiply-adds, take '
+          f'{cpu:.2f} ms of processor time in one thread, '
+          f'{size / cpu / 1e6:,.0f} billion per s.', flush=True)
 
 
 def main() -> None:

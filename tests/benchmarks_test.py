@@ -6,7 +6,10 @@ here are soak.py, which takes a quarter of an hour, vtrace.py, which compares
 always, and what other tests run.
 """
 
+import collections
+import contextlib
 import csv
+import io
 import os
 import subprocess
 import sys
@@ -17,11 +20,16 @@ from absl.testing import parameterized
 import gymnasium
 import psutil
 import pytest
+from scalable_agent.modes import selftest_parts
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(_ROOT, 'benchmarks'))
-import own_problems  # pylint: disable=g-import-not-at-top,wrong-import-position
-import slow_environment  # pylint: disable=g-import-not-at-top,wrong-import-position
+sys.path[:0] = [os.path.join(_ROOT, 'benchmarks'),
+                os.path.join(_ROOT, 'benchmarks', 'peers')]
+# pylint: disable=g-import-not-at-top,wrong-import-position
+import off_policy
+import own_problems
+import products
+import slow_environment
 
 _MARK = 'SCALABLE_AGENT_BENCHMARKS_TEST'  # An environment variable.
 _CATCH = ('--level_name=catch --agent=mlp --nouse_lstm --num_actors=2 '
@@ -120,6 +128,51 @@ class OwnProblemsTest(absltest.TestCase):
     self.assertEndsWith(lines[3], '| equal |')
     self.assertEndsWith(lines[4], '| 41 +- 1 (2 s) | worse |')
     self.assertEqual(lines[-1], 'Ours: 1 better, 1 equal, 1 worse.')
+
+
+class ProductsTest(absltest.TestCase):
+
+  def test_products_are_those_of_an_update(self):
+    [part] = [part for part in selftest_parts.parts()
+              if part.name == 'update of sac']
+    # TensorFlow does not compute products that no output needs: gradients of
+    # the policy's loss for the weights of the critics.
+    graph = part.graph()
+    found, needed = collections.Counter(), {x.op.name for x in graph.outputs}
+    for op in reversed(graph.get_operations()):  # Inputs come before outputs.
+      if op.name not in needed:
+        continue
+      needed |= {x.op.name for x in op.inputs}
+      if op.type == 'MatMul':
+        transposed = [name for name in 'ab'
+                      if op.get_attr(f'transpose_{name}')]
+        rows, inner = op.inputs[0].shape[::-1 if 'a' in transposed else 1]
+        found[products.Product(
+            rows, inner, op.outputs[0].shape[1], ''.join(transposed))] += 1
+    expected = products.of_sac(
+        [(17, 256), (256, 256), (256, 12)],
+        [(23, 256), (256, 256), (256, 1)], 2, 64)
+    self.assertEqual(found, expected)
+    # By hand: forward 2 and 3 times, gradients of the weights, of the inputs.
+    policy, critic = 17 * 256 + 256 * 268, 23 * 256 + 256 * 257
+    self.assertEqual(products.num_multiply_adds(expected), 64 * (
+        3 * policy + 256 * 268 + 2 * (4 * critic + 23 * 256 + 2 * 256 * 257)))
+
+  def test_share_of_the_bound(self):
+    run = lambda cpu, bound: {
+        '1': {'cpu': 8.0, 'wall': 9.0}, '8': {'cpu': cpu, 'wall': 5.0},
+        'products': {'cpu': bound, 'multiply_adds': 300e6}}
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      off_policy.print_updates({
+          'ours': [run(4.0, 3.0), run(5.0, 2.0), run(4.0, 2.0)],
+          'other': [{'1': {'cpu': 8.0, 'wall': 8.0},
+                     '8': {'cpu': 8.0, 'wall': 8.0}}]})
+    self.assertIn('| 250 (200), 50 % of the bound |', output.getvalue())
+    self.assertIn('| other | 125 (125) | 125 (125) |', output.getvalue())
+    self.assertIn('is 500 updates per s: ', output.getvalue())
+    self.assertIn(' 300.0 million multiply-adds, take 2.00 ms ',
+                  output.getvalue())
+    self.assertIn(' 150 billion per s.', output.getvalue())
 
 
 if __name__ == '__main__':

@@ -31,12 +31,13 @@ class Notes:
       self._due_s = time.monotonic() + _PERIOD_S
 
 
-def time_calls(sizes, make):
+def time_calls(sizes, make, **more):
   """Prints milliseconds per update as JSON, `{K: {cpu, wall}}`.
 
   Args:
     sizes: numbers of updates per call.
     make: makes the function to call for such a number.
+    **more: further entries of the JSON.
   """
   result = {}
   for size in sizes:
@@ -55,4 +56,4 @@ def time_calls(sizes, make):
           (time.process_time(), cpu_s), (time.perf_counter(), wall_s))])
     result[size] = dict(zip(
         ('cpu', 'wall'), map(statistics.median, zip(*turns))))
-  print(json.dumps(result), flush=True)
+  print(json.dumps({**result, **more}), flush=True)

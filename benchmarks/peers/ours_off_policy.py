@@ -4,6 +4,8 @@
 The settings have `flags`, the flags of experiment.py. With `calls`, numbers of
 updates per call, nothing is trained: the times of such calls, of draws and of
 copies are measured on random steps, with observations of `num_inputs` numbers.
+With `bound`, also the matrix products of an update. Operations have one thread,
+as in a training on two cores.
 """
 
 import json
@@ -12,6 +14,7 @@ import sys
 
 import notes
 import pong
+import products
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -24,6 +27,7 @@ from scalable_agent import experiment
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
 from scalable_agent.runs import training
+import tensorflow as tf
 import tree
 
 
@@ -42,15 +46,20 @@ def train(config):
   training.train(config, hooks=[note])
 
 
-def updates(config, num_updates, num_inputs):
-  """Returns a function that draws and learns as often as `num_updates`."""
+def _learner(config, num_updates, num_inputs):
+  """Returns settings, spec and learner for `num_updates` per call."""
   spec = structs.EnvironmentSpec(
       structs.ArraySpec((num_inputs,), np.dtype(np.float32)),
       structs.ActionSpec(size=6), 1)  # HalfCheetah's.
   config = config.from_values(
       {**vars(config), 'updates_per_call': num_updates}).resolved(
           spec.observation, on_cpu=True, num_groups=1)
-  learner = training.make_learner(config, spec)
+  return config, spec, training.make_learner(config, spec)
+
+
+def updates(config, num_updates, num_inputs):
+  """Returns a function that draws and learns as often as `num_updates`."""
+  config, spec, learner = _learner(config, num_updates, num_inputs)
   store = replay_lib.StepStore(spec, 2 * notes.NUM_STEPS, 1)
   view = replay_lib.NStep(config.discounting)
   state = learner.agent.initial_state(1)
@@ -70,6 +79,18 @@ def updates(config, num_updates, num_inputs):
     return learner.agent.trainable_variables[0].numpy()  # Waits for the update.
 
   return call
+
+
+def bound(config, num_inputs):
+  """Returns the products of an update: processor ms, and multiply-adds."""
+  config, _, learner = _learner(config, 1, num_inputs)
+  policy, critics = ([tuple(v.shape) for v in learner.algorithm.groups[group]
+                      if len(v.shape) == 2] for group in ('policy', 'critic'))
+  found = products.of_sac(
+      policy, critics[:len(critics) // config.num_critics], config.num_critics,
+      config.batch_size)
+  return {'cpu': products.cpu_ms(found),
+          'multiply_adds': products.num_multiply_adds(found)}
 
 
 def _unroll(num_inputs, state):
@@ -95,8 +116,12 @@ def main():
       '--logdir=' + os.path.join(os.environ['PEERS_RUN'], 'logdir'),
       '--save_checkpoint_secs=100000', *settings['flags']])
   if 'calls' in settings:
-    notes.time_calls(settings['calls'], lambda k: updates(
-        config, k, settings.get('num_inputs', 17)))
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    num_inputs = settings.get('num_inputs', 17)
+    more = {'products': bound(config, num_inputs)} if settings.get(
+        'bound') else {}
+    notes.time_calls(
+        settings['calls'], lambda k: updates(config, k, num_inputs), **more)
   else:
     train(config)
 
