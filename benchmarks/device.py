@@ -10,8 +10,9 @@ second command needs NumPy and JAX only: it compiles the programs for its
 device, compares the results and measures the time of a call.
 
 The parts are whole updates (loss, gradient, clipping, optimizer) of IMPALA with
-the networks of benchmarks/learner.py and of the off-policy algorithms, policy
-steps, and V-trace. `:highest` multiplies in float32; `:tf32` as TensorFlow does
+the networks of benchmarks/learner.py, of APPO with normalised frames, returns
+and advantages, and of the off-policy algorithms without and with an LSTM,
+policy steps, and V-trace. `:highest` multiplies in float32; `:tf32` as TensorFlow does
 on a GPU by default; `:bfloat16` is --compute_dtype=bfloat16. Parts that end in
 `:time` are not compared: their frames are random.
 """
@@ -40,6 +41,7 @@ from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _NUM_FRAMES_PER_STEP = 4
+_DRAWS = ('sac', 'td3', 'mpo')  # Their losses draw random numbers.
 
 
 def export(folder, name, function, arguments, num_env_frames=0,
@@ -131,6 +133,36 @@ def export_impala(folder, network, length, batch_size, precision,
       length * batch_size * _NUM_FRAMES_PER_STEP, is_compared)
 
 
+def export_appo(folder, length, batch_size, is_compared):
+  """Exports an update of APPO with the shallow network and all normalisers."""
+  layers.set_compute_dtype('float32')
+  tf.config.experimental.enable_tensor_float_32_execution(False)
+  learner = setup.make_learner(
+      config_lib.Config(
+          algorithm='appo', level_name='ALE/Pong-v5', agent='shallow', seed=1,
+          normalise_observations='auto', normalise_advantages=True,
+          batch_size=batch_size, micro_batch_size=batch_size,
+          unrolls_per_collect=batch_size, num_actors=batch_size,
+          num_actor_groups=1),
+      structs.EnvironmentSpec(
+          structs.ArraySpec((4, 84, 84), np.dtype(np.uint8)),
+          structs.ActionSpec((6,)), 4))
+  rng = np.random.RandomState(0)
+  for variable in learner.agent.variables:
+    if variable.dtype == tf.float32:
+      variable.assign_add(rng.uniform(0., .01, variable.shape))
+  batch = learner_benchmark.to_batch(
+      learner_benchmark.random_batch(rng, length, batch_size), learner)
+  # The first collection sets the statistics, and learns nothing.
+  learner.step(batch._replace(num_new_columns=batch_size))
+  batch = batch._replace(num_new_columns=0, num_new_frames=0)
+  learner.step(batch)
+  export_update(
+      folder, f'appo:shallow:T{length}:B{batch_size}:highest' + (
+          '' if is_compared else ':time'), learner, batch,
+      length * batch_size * _NUM_FRAMES_PER_STEP, is_compared)
+
+
 def export_policy(folder, network, num_envs, precision):
   """Exports a policy step of `num_envs` environments, with greedy actions."""
   layers.set_compute_dtype(
@@ -160,26 +192,58 @@ def export_off_policy(folder, algorithm, batch_size):
   """Exports an update of an algorithm with vectors of HalfCheetah's size."""
   layers.set_compute_dtype('float32')
   tf.config.experimental.enable_tensor_float_32_execution(False)
-  is_discrete = algorithm == 'ddqn'
-  config = config_lib.Config(
-      algorithm=algorithm, agent='mlp', hidden_sizes='256,256', seed=1,
-      batch_size=batch_size, updates_per_call=1)
-  spec = structs.EnvironmentSpec(
-      structs.ArraySpec((17,), np.dtype(np.float32)),
-      structs.ActionSpec((6,)) if is_discrete else structs.ActionSpec((), 6),
-      1)
+  config, spec = _off_policy(algorithm, batch_size)
   learner = setup.make_learner(config, spec)
   rng = np.random.RandomState(0)
   normal = lambda *shape: rng.normal(size=shape).astype(np.float32)
   batch = learner.to_device(structs.Transition(
       normal(batch_size, 17),
-      rng.randint(6, size=batch_size).astype(np.int32) if is_discrete
-      else np.tanh(normal(batch_size, 6)),
+      _actions(rng, algorithm, (batch_size,)),
       normal(batch_size),
       np.where(rng.uniform(size=batch_size) < .1, 0, .99).astype(np.float32),
       normal(batch_size, 17)), 1, np.ones(batch_size, np.float32))
   export_update(folder, f'{algorithm}:B{batch_size}:highest', learner, batch, 1,
-                draws=algorithm in ('sac', 'td3', 'mpo'))
+                draws=algorithm in _DRAWS)
+
+
+def export_recurrent(folder, algorithm, batch_size, length=20):
+  """Exports an update with an LSTM; burn-in and sequences have one length."""
+  layers.set_compute_dtype('float32')
+  tf.config.experimental.enable_tensor_float_32_execution(False)
+  config, spec = _off_policy(
+      algorithm, batch_size, use_lstm=True, lstm_units=128,
+      sequence_length=length, burn_in_steps=length)
+  learner = setup.make_learner(config, spec)
+  rng = np.random.RandomState(0)
+  shape, learned = (2 * length + 1, batch_size), (length, batch_size)
+  normal = lambda *shape: rng.normal(size=shape).astype(np.float32)
+  batch = learner.to_device(structs.Sequence(
+      structs.StepOutput(normal(*shape), structs.NO_INFO,
+                         rng.uniform(size=shape) < .05, normal(*shape, 17)),
+      _actions(rng, algorithm, shape), (normal(batch_size, 128),) * 2,
+      normal(*learned),
+      np.where(rng.uniform(size=learned) < .1, 0, .99).astype(np.float32),
+      np.tile(np.arange(1, length + 1, dtype=np.int32)[:, None], batch_size),
+      np.ones(learned, np.float32)), 1, np.ones(batch_size, np.float32))
+  export_update(folder, f'{algorithm}:lstm:L{length}:B{batch_size}:highest',
+                learner, batch, length * batch_size, draws=algorithm in _DRAWS)
+
+
+def _off_policy(algorithm, batch_size, **settings):
+  """Returns settings, and a spec with vectors of HalfCheetah's size."""
+  return config_lib.Config(
+      algorithm=algorithm, agent='mlp', hidden_sizes='256,256', seed=1,
+      batch_size=batch_size, updates_per_call=1, **settings
+  ), structs.EnvironmentSpec(
+      structs.ArraySpec((17,), np.dtype(np.float32)),
+      structs.ActionSpec((6,)) if algorithm == 'ddqn'
+      else structs.ActionSpec((), 6), 1)
+
+
+def _actions(rng, algorithm, shape):
+  if algorithm == 'ddqn':
+    return rng.randint(6, size=shape).astype(np.int32)
+  return np.tanh(rng.normal(size=(*shape, 6))).astype(np.float32)
 
 
 def export_vtrace(folder, length, batch_size, associative_scan):
@@ -205,7 +269,8 @@ def main():
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('--folder', required=True)
   parser.add_argument('--only', default='', choices=(
-      'vtrace', 'impala', 'policy', 'off_policy'), help='one kind of part')
+      'vtrace', 'impala', 'appo', 'policy', 'off_policy', 'recurrent'),
+                      help='one kind of part')
   args = parser.parse_args()
   folder = pathlib.Path(args.folder)
   folder.mkdir(parents=True, exist_ok=True)
@@ -221,6 +286,9 @@ def main():
         export_impala(folder, network, 5, 3, precision, True)
         for batch_size in (32, 256) if length == 20 else (32,):
           export_impala(folder, network, length, batch_size, precision, False)
+  if wanted('appo'):
+    export_appo(folder, 5, 4, True)
+    export_appo(folder, 20, 32, False)
   if wanted('policy'):
     for network in ('shallow', 'deep'):
       for num_envs in (32, 256):
@@ -229,6 +297,9 @@ def main():
   if wanted('off_policy'):
     for algorithm in ('sac', 'td3', 'ddpg', 'mpo', 'ddqn'):
       export_off_policy(folder, algorithm, 256)
+  if wanted('recurrent'):
+    for algorithm in ('sac', 'td3', 'ddpg', 'mpo', 'ddqn'):
+      export_recurrent(folder, algorithm, 32)
 
 
 if __name__ == '__main__':
