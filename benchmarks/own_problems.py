@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Ten environments of users, beside stable-baselines3 at equal frames.
+"""Fourteen environments of users, beside stable-baselines3 at equal frames.
 
   python benchmarks/own_problems.py --out=DIRECTORY [--only=pricing,taxi]
       [--seeds=1] [--torch=torch==2.13.0+cpu] [--wrappers]
@@ -40,8 +40,11 @@ from scalable_agent.processes import programs as programs_lib
 from scalable_agent.scores import evaluations
 import venvs
 
+# Of environments; our own Python needs these packages, too.
+_PACKAGES = ('flappy-bird-gymnasium==0.4.0', 'highway-env==1.12.1')
 _REQUIREMENTS = ('stable-baselines3==2.9.2',
-                 'gymnasium[box2d,mujoco,toy-text]', 'mujoco==3.3.7')
+                 'gymnasium[box2d,mujoco,toy-text]', 'mujoco==3.3.7',
+                 *_PACKAGES)
 _CHECK_TIMEOUT_S = 600
 _WORKER = _ROOT / 'benchmarks' / 'peers' / 'sb3_own_problems.py'
 
@@ -68,6 +71,14 @@ PROBLEMS = {
     'hopper': Problem('Hopper-v5', 20_000, True),
     'taxi': Problem('Taxi-v4', 150_000),
     'maze': Problem('examples.maze:Maze-v0', 60_000),
+    'inverted_double_pendulum': Problem(
+        'InvertedDoublePendulum-v5', 10_000, True),
+    'slow_resets': Problem(
+        'benchmarks.slow_resets:SlowResets-v0', 10_000),
+    'highway': Problem('highway_env:highway-fast-v0', 6_000),
+    'flappy_bird': Problem(
+        'flappy_bird_gymnasium:FlappyBird-v0', 100_000, False,
+        {'use_lidar': False}),
 }
 
 

@@ -359,7 +359,7 @@ class VideoModeTest(absltest.TestCase):
 class MemoryTest(parameterized.TestCase):
   """Films, and `play`, carry the state of a memory from step to step."""
 
-  @parameterized.parameters(('ddqn', 'catch'), ('sac', 'pendulum_position'))
+  @parameterized.parameters(('ddqn', 'catch'), ('sac', 'Pendulum-v1'))
   @pytest.mark.slow
   def test_the_state_is_carried_and_reset(self, algorithm, level):
     self._check(algorithm, level)
@@ -367,7 +367,7 @@ class MemoryTest(parameterized.TestCase):
   @parameterized.parameters('ddpg', 'td3', 'mpo')
   @pytest.mark.storm
   def test_the_state_of_others_is_carried_and_reset(self, algorithm):
-    self._check(algorithm, 'pendulum_position')
+    self._check(algorithm, 'Pendulum-v1')
 
   def _check(self, algorithm, level):
     logdir = self.create_tempdir().full_path
@@ -376,7 +376,9 @@ class MemoryTest(parameterized.TestCase):
         hidden_sizes='8', use_lstm=True, lstm_units=4, sequence_length=3,
         burn_in_steps=2, unroll_length=5, xla='none', num_actors=1,
         batch_size=2, min_replay_steps=20, updates_per_step=.1,
-        num_action_repeats=1, total_environment_frames=50))
+        num_action_repeats=1, total_environment_frames=50,
+        environment_kwargs={} if level == 'catch' else {
+            'max_episode_steps': 20}))
     with self._steps() as filmed:
       code, output = in_process.main(
           '--mode=video', f'--logdir={logdir}', '--video_num_episodes=2',
