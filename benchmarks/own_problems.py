@@ -11,11 +11,11 @@ both are also trained with RescaleAction and VecNormalize. stable-baselines3 has
 a virtual environment of its own, see venvs.py.
 
 The result of a run is the mean return of the last policy, over the same number
-of episodes, with the best known actions. `+-` is the standard error over these
-episodes. Ours is better or worse than the best one of stable-baselines3 if the
-means differ by more than two standard errors of the difference, else equal. Two
-trainings differ by more than that: compare several seeds. Seconds are those of
-the training; the programs take turns. Writes own_problems.json after each run,
+of episodes, with the most likely actions. `+-` is the standard error over the
+seeds, or of one seed over its episodes, though seeds differ by more. Ours is
+better or worse than the best one of stable-baselines3 if the means differ by
+more than two standard errors of the difference, else equal. Seconds are those
+of the training; the programs take turns. Writes own_problems.json after each run,
 and own_problems.md; a run that is in the file is not run again.
 """
 
@@ -191,7 +191,8 @@ def table(results: Sequence[Result]) -> str:
 
 
 def _mean_and_error(found: Sequence[Result]) -> tuple[float, float]:
-  returns = [x for result in found for x in result.returns]
+  returns = ([result.mean for result in found] if len(found) > 1
+             else found[0].returns)
   return (statistics.fmean(returns),
           statistics.stdev(returns) / len(returns)**.5)
 

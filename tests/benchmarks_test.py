@@ -129,6 +129,14 @@ class OwnProblemsTest(absltest.TestCase):
     self.assertEndsWith(lines[4], '| 41 +- 1 (2 s) | worse |')
     self.assertEqual(lines[-1], 'Ours: 1 better, 1 equal, 1 worse.')
 
+  def test_errors_are_over_seeds(self):
+    results = [own_problems.Result('taxi', program, seed, 1000, 2., returns)
+               for program, seed, returns in (
+                   ('ours', 1, [10., 12.]), ('ours', 2, [20., 32.]),
+                   ('PPO', 1, [3., 5.]))]
+    self.assertIn('| 18 +- 8 (2 s) | 4.00 +- 1.00 (2 s) | equal |',
+                  own_problems.table(results))
+
 
 class ProductsTest(absltest.TestCase):
 
