@@ -15,8 +15,8 @@ of episodes, with the most likely actions. `+-` is the standard error over the
 seeds, or of one seed over its episodes, though seeds differ by more. Ours is
 better or worse than the best one of stable-baselines3 if the means differ by
 more than two standard errors of the difference, else equal. Seconds are those
-of the training; the programs take turns. Writes own_problems.json after each run,
-and own_problems.md; a run that is in the file is not run again.
+of the training; the programs take turns. Writes own_problems.json after each
+run, and own_problems.md; a run that is in the file is not run again.
 """
 
 import argparse
