@@ -135,8 +135,10 @@ def _of_memory() -> dict[str, Recipe]:
         f'{algorithm}_cartpole_position', Recipe(
             f'{algorithm}_cartpole', 10_000, 20, 475, 'best', flags=(
                 '--level_name=cartpole_position', '--updates_per_step=0.125',
-                '--total_environment_frames=200000')),
-        200, '--batch_size=32', '--unroll_length=10')
+                '--n_step=5', '--total_environment_frames=100000',
+                *(['--target_update_period=100']
+                  if algorithm == 'ddqn' else []))),
+        200, '--batch_size=32', '--unroll_length=10', '--lstm_units=64')
   return recipes
 
 
