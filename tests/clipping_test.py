@@ -173,6 +173,10 @@ class WatchTest(parameterized.TestCase):
         said(_config(algorithm='sac')),
         'Rewards are not changed (--reward_clipping=none).')
     self.assertEqual(
+        said(_config(algorithm='sac', reward_scale=.1)),
+        'Rewards are not changed (--reward_clipping=none). The learner '
+        'multiplies rewards by 0.1 (--reward_scale).')
+    self.assertEqual(
         said(_config(normalise_returns=True, normalise_observations='none')),
         'Rewards are not changed (--reward_clipping=none). Returns are '
         'normalised by their mean and standard deviation '

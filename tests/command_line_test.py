@@ -138,7 +138,7 @@ class OtherWordsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('lr', '--learning_rate?'), ('num-envs', '--num_actors?'),
       ('alpha', '--initial_temperature and'), ('actor_lr', '--learning_rate?'),
-      ('reward_scale', '. Use --normalise_returns (impala, appo), or'),
+      ('reward_scale_factor', '--reward_scale?'),
       ('frame_stack', 'code of other environments must stack frames'),
       ('algo', '--algorithm?'), ('ppo.gae_lambda', '--lambda_?'),
       ('nocuda', ': a GPU is used if TensorFlow finds one.'),

@@ -66,7 +66,7 @@ _REFUSED = {
         'epsilon_bounds', 'initial_mean_multiplier',
         'initial_scale_multiplier', 'replay_steps',
         'min_replay_steps',
-        'updates_per_step', 'n_step', 'recent_min_steps',
+        'updates_per_step', 'n_step', 'recent_min_steps', 'reward_scale',
         'hindsight_goals', 'clip_rho', 'clip_c', 'clip_pg_rho',
         'updates_per_collect', 'eval_num_episodes', 'priority_epsilon',
         'video_num_episodes', 'max_episode_steps', 'sequence_length',

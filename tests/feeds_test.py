@@ -363,10 +363,12 @@ class ResumeTest(parameterized.TestCase):
 
 class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
 
-  @parameterized.parameters((1, 'none'), (3, 'none'), (2, 'abs_one'))
-  def test_what_a_transition_holds(self, n_step, reward_clipping):
+  @parameterized.parameters((1, 'none', 1.), (3, 'none', 1.),
+                            (2, 'abs_one', .25))
+  def test_what_a_transition_holds(self, n_step, reward_clipping, scale):
     found = _joined(_take(_config(
-        n_step=n_step, reward_clipping=reward_clipping), 40))
+        n_step=n_step, reward_clipping=reward_clipping, reward_scale=scale),
+                          40))
     self.assertEqual(found.observation.shape, (40 * 2 * 16, 2))
     lengths, num_short = set(), 0
     for o, action, reward, discount, o_t in zip(*found):
@@ -383,7 +385,7 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
           break
       self.assertBetween(length, 1, n_step)
       num_short += length < n_step and count not in _ENDS
-      self.assertAllClose(reward, total, rtol=1e-6)
+      self.assertAllClose(reward, scale * total, rtol=1e-6)
       self.assertEqual(o_t[0], count)
       self.assertEqual(o_t[1], (count - 1) % 3)  # The last action.
       self.assertAllClose(
@@ -816,14 +818,14 @@ class HindsightTest(parameterized.TestCase, tf.test.TestCase):
         level_name='bit_flipping_6', num_actors=2, num_actor_groups=1,
         min_replay_steps=100, **settings), num_batches, agent=None))
 
-  @parameterized.parameters('future', 'final', 'episode')
-  def test_rewards_are_those_of_the_goals(self, hindsight):
+  @parameterized.parameters(('future', 1.), ('final', 1.), ('episode', 2.))
+  def test_rewards_are_those_of_the_goals(self, hindsight, scale):
     # Some of the many episodes reach their true goal.
-    found = self._take(60, hindsight=hindsight)
+    found = self._take(60, hindsight=hindsight, reward_scale=scale)
     goal = found.observation['desired_goal']
     self.assertAllEqual(goal, found.next_observation['desired_goal'])
     is_reached = np.all(found.next_observation['achieved_goal'] == goal, -1)
-    self.assertAllEqual(found.reward, np.where(is_reached, 0, -1))
+    self.assertAllEqual(found.reward, np.where(is_reached, 0, -scale))
     # Success ends an episode, also if the goal is a pretended one; that of the
     # true goal ends none for another goal.
     self.assertAllEqual(found.discount == 0, is_reached)
@@ -867,6 +869,12 @@ class DeterministicTest(tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/sources', catches='test_what_a_transition_holds2',
+         rows=(
+        ('rewards keep their size',
+         'config.reward_clipping, config.reward_scale)',
+         'config.reward_clipping)'),
+    )),
     dict(file='learning/feeds',
          catches='test_each_has_its_environments_and_all_have_the_same_updates',
          rows=(
@@ -936,8 +944,8 @@ MUTATIONS = (
          'config.discounting, 1,'),
     )),
     dict(file='learning/sources', catches='test_what_a_transition_holds', rows=(
-        ('rewards not clipped', 'config.n_step, config.reward_clipping)',
-         "config.n_step, 'none')"),
+        ('rewards not clipped', 'config.reward_clipping, config.reward_scale)',
+         "'none', config.reward_scale)"),
     )),
     dict(file='learning/sources',
          catches='UnrollsTest.test_the_exponent_of_weights_rises', rows=(

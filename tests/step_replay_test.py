@@ -95,6 +95,10 @@ class StepStoreTest(parameterized.TestCase):
     found = replay_lib.NStep(0.5, 3, 'abs_one')(
         store, _alive(store), np.random.default_rng(0))
     np.testing.assert_array_equal(found.reward, [-.75, .75, -.75, .5, -1])
+    scaled = replay_lib.NStep(0.5, 3, 'abs_one', 8.)(
+        store, _alive(store), np.random.default_rng(0))
+    np.testing.assert_array_equal(scaled.reward, 8 * found.reward)
+    np.testing.assert_array_equal(scaled.discount, found.discount)
 
   def test_a_stream_that_begins_anew_does_not_join_up(self):
     rng = np.random.default_rng(3)
@@ -277,6 +281,9 @@ MUTATIONS = (
     )),
     dict(file='replay/views',
          catches='test_rewards_are_clipped_before_they_are_summed', rows=(
+        ('rewards are scaled before they are clipped',
+         'self.reward_scale * clip_rewards(rewards, self.reward_clipping)',
+         'clip_rewards(self.reward_scale * rewards, self.reward_clipping)'),
         ('rewards discounted once too often', 'rewards * powers[:-1]',
          'rewards * powers[1:]'),
     )),

@@ -60,7 +60,7 @@ _RULES: dict[str, converted.Rule] = {
     'alpha_var_scale': _MULTIPLIER, 'alpha_mean_max': _MULTIPLIER,
     'alpha_var_max': _MULTIPLIER, 'alpha_max': _MULTIPLIER,
     'mstep_iterations': _MULTIPLIER,
-    'reward_scaling': 'Rewards have no scale: change them in the environment.',
+    'reward_scaling': 'reward_scale',
     'policy_loss_addons': 'Write the term as a function of the agent and the '
                           'data, and name the function with '
                           '--addon=module:function.'}

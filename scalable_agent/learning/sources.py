@@ -208,8 +208,8 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
   store = replay_lib.StepStore(
       spec, config.replay_steps, config.num_actors,
       levels.are_stacked(config.level_name, config.is_test))
-  n_step = replay_lib.NStep(
-      config.discounting, config.n_step, config.reward_clipping)
+  n_step = replay_lib.NStep(config.discounting, config.n_step,
+                            config.reward_clipping, config.reward_scale)
   if not config.use_lstm:
     return replay_lib.Replay(store, selector, _make_view(config, n_step), seed)
   starts = replay_lib.Starts(store, learner.agent.initial_state(1),

@@ -30,11 +30,12 @@ class NStep:
 
   A window also ends at the newest step. The discount of a window of `k` steps
   is `gamma^k`, and 0 only if the episode terminated after these steps. Rewards
-  are clipped before the discount.
+  are clipped and then scaled before the discount.
   """
   discount: float
   num_steps: int = 1
   reward_clipping: str = 'none'
+  reward_scale: float = 1.
 
   def __call__(self, store: steps.StepStore, positions: np.ndarray,
                rng: np.random.Generator) -> structs.Transition:
@@ -54,7 +55,7 @@ class NStep:
       length: int64 `[N]`, the number of rewards that count.
       terminated: bool `[N]`, whether the episode terminated after these steps.
     """
-    rewards = clip_rewards(rewards, self.reward_clipping)
+    rewards = self.reward_scale * clip_rewards(rewards, self.reward_clipping)
     powers = self.discount ** np.arange(self.num_steps + 1)
     inside = np.arange(self.num_steps) < length[:, None]
     total = np.sum(np.where(inside, rewards * powers[:-1], 0.0), axis=1)

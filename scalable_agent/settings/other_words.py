@@ -64,8 +64,7 @@ _ADVICE = {
                                 'observation_filter',
     '--normalise_returns': 'norm_reward normalize_returns normalize_reward '
                            'normalize_rewards popart',
-    'rewards are not scaled. Use --normalise_returns (impala, appo), or scale '
-    'rewards in the environment': 'reward_scale scale_reward',
+    '--reward_scale': 'scale_reward reward_scaling reward_scale_factor',
     '--reward_clipping': 'clip_rewards clip_reward reward_clip clip_rew',
     '--replay_steps': 'buffer_size buffer_capacity replay_buffer_size '
                       'replay_size memory_size capacity',

@@ -83,6 +83,11 @@ class ReplaySettings(Section):
       1,
       'n-step returns: number of rewards that are summed before the value of '
       'the next observation is added.', POSITIVE, COUNT, algorithms=OFF_POLICY)
+  reward_scale: float = setting(
+      1.,
+      'Number by which rewards are multiplied, after --reward_clipping, before '
+      'they are learned. Returns are reported without it.', POSITIVE,
+      algorithms=OFF_POLICY)
   selector: str = setting(
       'uniform',
       'Selection of steps from the replay (with impala and --replay_capacity: '
