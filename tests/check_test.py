@@ -237,7 +237,11 @@ class AdviceTest(parameterized.TestCase):
       (_facts(step_s=.001), {'environments_per_process': '8'}),
       (_facts(step_s=.001, reset_s=.1), {}),
       (_facts(reset_s=1.), {'num_actor_groups': '16'}),
-      (_facts(reset_s=1., lengths=[200]), {}))
+      (_facts(reset_s=1., lengths=[200]), {}),
+      (_continuous(rewards=np.full(100, 2.9)), {}),
+      (_continuous(rewards=np.array([-8., 10., 0.])), {'reward_scale': '0.1'}),
+      (_continuous(rewards=np.full(100, -2500.)), {'reward_scale': '0.0004'}),
+      (_facts(rewards=np.full(100, 9.)), {}))
   def test_flags(self, facts, flags):
     self.assertEqual(check.advise(facts).flags, flags)
 
@@ -305,12 +309,19 @@ MUTATIONS = (
          'self._num_terminated += 2'),
     )),
     dict(file='modes/check', catches='test_recipe', rows=(
-        ('rewards of one sign', 'np.abs(facts.rewards[facts.rewards != 0])',
-         'facts.rewards[facts.rewards != 0]'),
-        ('zeros count', 'np.abs(facts.rewards[facts.rewards != 0])',
-         'np.abs(facts.rewards)'),
-        ('one large reward is enough', '<= sizes.mean() <=',
-         '<= sizes.max() <='),
+        ('rewards of one sign', 'np.abs(rewards[rewards != 0])',
+         'rewards[rewards != 0]'),
+        ('zeros count', 'np.abs(rewards[rewards != 0])', 'np.abs(rewards)'),
+        ('one large reward is enough', 'float(sizes.mean())',
+         'float(sizes.max())'),
+    )),
+    dict(file='modes/check', catches='test_flags', rows=(
+        ('a scale for rewards of any size', 'mean_size > _LARGE_REWARD',
+         'mean_size > 0'),
+        ('a scale that makes rewards larger', '{1 / mean_size:.0e}',
+         '{mean_size:.0e}'),
+        ('a scale for other algorithms, too', "recipe == 'sac_vectors' and mean",
+         'mean'),
     )),
     dict(file='environments/trial', catches='test_flags', rows=(
         ('groups for long episodes, too',
@@ -320,7 +331,7 @@ MUTATIONS = (
     dict(file='modes/check', catches='test_arguments_of_the_environment',
          rows=(
         ('repeats of the recipe, not of the user',
-         '      num_action_repeats=config.num_action_repeats)', '      )'),
+         '      num_action_repeats=config.num_action_repeats,', ''),
     )),
     dict(file='modes/check', catches='test_flags', rows=(
         ('resets are free', 'step_s + reset_s / length < _SHORT_STEP_S',
