@@ -174,8 +174,12 @@ class WatchTest(parameterized.TestCase):
         'Rewards are not changed (--reward_clipping=none).')
     self.assertEqual(
         said(_config(algorithm='sac', reward_scale=.1)),
-        'Rewards are not changed (--reward_clipping=none). The learner '
-        'multiplies rewards by 0.1 (--reward_scale).')
+        'Rewards are multiplied by 0.1 (--reward_scale).')
+    self.assertEqual(
+        said(_config(algorithm='sac', reward_clipping='abs_one',
+                     reward_scale=20)),
+        'Rewards are clipped to [-1, 1] (--reward_clipping=abs_one), then '
+        'multiplied by 20 (--reward_scale).')
     self.assertEqual(
         said(_config(normalise_returns=True, normalise_observations='none')),
         'Rewards are not changed (--reward_clipping=none). Returns are '

@@ -26,11 +26,12 @@ _TREATMENT = {
 
 def said(settings: sections.AllSections, actions: structs.ActionSpec) -> str:
   """Returns a line about the treatment of numbers, for the start of a run."""
-  text = (f'Rewards are {_TREATMENT[settings.reward_clipping]} '
-          f'(--reward_clipping={settings.reward_clipping}).')
+  mode = settings.reward_clipping
+  steps = [f'{_TREATMENT[mode]} (--reward_clipping={mode})']
   if settings.is_off_policy and settings.reward_scale != 1:
-    text += (f' The learner multiplies rewards by {settings.reward_scale:g} '
-             '(--reward_scale).')
+    scaled = f'multiplied by {settings.reward_scale:g} (--reward_scale)'
+    steps = [scaled] if mode == 'none' else [*steps, scaled]
+  text = f'Rewards are {", then ".join(steps)}.'
   if settings.normalise_returns:
     text += (' Returns are normalised by their mean and standard deviation '
              '(--normalise_returns).')
