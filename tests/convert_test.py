@@ -192,7 +192,8 @@ class ConvertTest(parameterized.TestCase):
           exploration_epsilon_begin=1.0, clip_gradient_norm=0.25,
           target_update_period=1)),
       ('DDPG', '', dict(learning_rate=1e-4, critic_learning_rate=7e-4)),
-      ('TD3', 'target_update_interval=3', dict(policy_delay=3)),
+      ('TD3', 'target_update_interval=3, reward_scaling=5.0', dict(
+          policy_delay=3, reward_scale=5.)),
       ('MPO', 'sample_action_num=16', dict(
           num_samples=16, epsilon_temperature=0.1, epsilon_mean=0.01,
           epsilon_scale=1e-4, exact_temperature=True, clip_gradient_norm=0.1)))
