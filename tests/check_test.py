@@ -320,8 +320,8 @@ MUTATIONS = (
          'mean_size > 0'),
         ('a scale that makes rewards larger', '{1 / mean_size:.0e}',
          '{mean_size:.0e}'),
-        ('a scale for other algorithms, too', "recipe == 'sac_vectors' and mean",
-         'mean'),
+        ('a scale for other algorithms, too',
+         "recipe == 'sac_vectors' and mean", 'mean'),
     )),
     dict(file='environments/trial', catches='test_flags', rows=(
         ('groups for long episodes, too',

@@ -689,10 +689,10 @@ MUTATIONS = (
     dict(file='networks/factory',
          catches='test_losses_errors_and_gradients_sac', rows=(
         ('heads do not see the present input',
-         'has_skip=is_shared,',
+         'has_skip=num_shared == 1,',
          'has_skip=False,'),
         ('policy linear in the features',
-         'if is_shared:\n    params',
+         'if num_shared is not None:\n    params',
          'if False:\n    params'),
     )),
     dict(file='runs/setup',

@@ -79,7 +79,8 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec, seed: int,
       normalise_returns=bool(config.normalise_returns),
       return_levels=_return_levels(config),
       policy_scale=.01 if config.algorithm == 'appo' else 1.,
-      scale_from_state=config.scale_from_state is not False, seed=seed)
+      scale_from_state=config.scale_from_state is not False,
+      separate_baseline=config.separate_baseline, seed=seed)
 
 
 def make(config: Config, spec: structs.EnvironmentSpec,
@@ -169,6 +170,7 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
   return (f'{config.agent}, use_lstm={config.use_lstm}, '
           f'{units}use_last_action_reward={config.use_last_action_reward}, '
           f'{"" if config.use_instruction else "use_instruction=False, "}'
+          f'{"separate_baseline, " if config.separate_baseline else ""}'
           f'{normalised}{seen}')
 
 

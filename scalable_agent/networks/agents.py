@@ -33,6 +33,7 @@ class Agent(tf.keras.Model):
                instruction_encoder: instructions.InstructionEncoder | None,
                core: layers.LSTM | None, use_last_action_reward: bool,
                has_epsilon: bool, action_seed: int, has_skip: bool = False,
+               baseline_torso: tf.keras.layers.Layer | None = None,
                observation_normaliser: (
                    normalisers.ObservationNormaliser | None) = None):
     """Makes an agent of layers; most callers want `factory.make_agent`.
@@ -52,6 +53,8 @@ class Agent(tf.keras.Model):
         uniformly random action, initially 1.
       action_seed: seed of the choice of actions.
       has_skip: whether the features for `params` also have the core's input.
+      baseline_torso: maps features to those that `baseline` sees; None for the
+        same features.
       observation_normaliser: changes the input of the torso; None for none.
     """
     super().__init__()
@@ -65,6 +68,7 @@ class Agent(tf.keras.Model):
     self._use_last_action_reward = use_last_action_reward
     self._params = params
     self._baseline = baseline
+    self._baseline_torso = baseline_torso
     self.epsilon = self.add_weight(
         shape=(), initializer='ones', trainable=False, dtype='float32',
         name='epsilon') if has_epsilon else None
@@ -192,8 +196,14 @@ class Agent(tf.keras.Model):
         action=(),
         policy=masks.masked(split(self._params(features)),
                             masks.of(env_outputs.observation)),
-        baseline=(split(self._baseline(features)[:, 0])
+        baseline=(split(self._values(features)[:, 0])
                   if self._baseline else ())), core_state
+
+  def _values(self, features: tf.Tensor) -> tf.Tensor:
+    """Returns the baseline of features `[N, F]`."""
+    assert self._baseline
+    return self._baseline(self._baseline_torso(features)
+                          if self._baseline_torso else features)
 
   def remember(self, last_actions: tf.Tensor, env_outputs: structs.StepOutput,
                core_state: structs.State) -> tuple[structs.Nest, structs.State]:

@@ -30,6 +30,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                    normalisers.ObservationNormaliser | None) = None,
                normalise_returns: bool = False, policy_scale: float = 1.,
                return_levels: Sequence[str] = (), scale_from_state: bool = True,
+               separate_baseline: bool = False,
                seed: int | None = None) -> agents.Agent:
   """Makes an agent with all its variables.
 
@@ -66,6 +67,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     policy_scale: factor of the initial weights of the policy's layer.
     scale_from_state: whether the logarithms of standard deviations, the second
       half of the parameters of continuous actions, depend on the observation.
+    separate_baseline: whether policy and baseline have `hidden_sizes` each,
+      and share only the layers for frames or of the user; without an LSTM.
     seed: seed of the initial weights and of the choice of actions. Agents that
       act at the same time need different seeds. None for a seed from Python's
       `random`, which `tf.keras.utils.set_random_seed` seeds.
@@ -91,15 +94,14 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
           bias_initializer=bias))
   mlp = lambda sizes: torsos.MLPTorso(
       sizes, activation, initializer_seed, layer_norm)
-  is_shared = use_lstm and has_critics
+  num_shared = (1 if use_lstm and has_critics else
+                0 if separate_baseline else None)
   torso = torsos.make(network, observation_spec, initializer_seed,
-                      mlp(hidden_sizes[:1 if is_shared else None]))
-  baseline = None
+                      mlp(hidden_sizes[:num_shared]))
+  baseline = dense(1, 'baseline') if has_baseline else None
   if normalise_returns:
     baseline = pop_art.PopArt(dense(
         len(return_levels) or 1, 'baseline', kernel='zeros'), return_levels)
-  elif has_baseline:
-    baseline = dense(1, 'baseline')
   if not has_zero_heads and policy_scale != 1.:
     initializer = layers.FanInTruncatedNormal(initializer_seed, policy_scale)
   params = (
@@ -107,15 +109,15 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       if is_dueling else _params(
           functools.partial(dense, kernel=initializer), head,
           action_spec.size if not scale_from_state else 0))
-  if is_shared:
+  if num_shared is not None:
     params = tf.keras.Sequential([mlp(hidden_sizes), params])
   agent = agents.Agent(
       torso, action_spec, head, params, baseline=baseline,
-      instruction_encoder=(
-          instructions.InstructionEncoder(initializer_seed)
-          if instruction_spec is not None else None),
+      instruction_encoder=instructions.InstructionEncoder(initializer_seed)
+      if instruction_spec is not None else None,
       core=layers.LSTM(lstm_units, initializer_seed) if use_lstm else None,
-      has_skip=is_shared,
+      has_skip=num_shared == 1,
+      baseline_torso=mlp(hidden_sizes) if separate_baseline else None,
       use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,
       action_seed=seed, observation_normaliser=observation_normaliser)
   _make_variables(agent, observation_spec, instruction_spec)

@@ -72,6 +72,12 @@ class AgentSettings(Section):
       'observation. If off, each number of an action has a learned standard '
       'deviation for all observations.', algorithms=VTRACE,
       actions='continuous')
+  separate_baseline: bool = setting(
+      False,
+      'Policy and baseline have dense layers (--hidden_sizes) of their own. '
+      'They share only layers for frames, or those of --agent=module:function. '
+      'If off, policy and baseline share all layers but the last.',
+      algorithms=VTRACE, unless='use_lstm')
   normalise_returns: bool | None = setting(
       By(appo=True, others=False),
       'The baseline learns returns that are normalised by their running mean '
