@@ -666,6 +666,10 @@ class AgentTest(parameterized.TestCase, tf.test.TestCase):
     outputs, policy, baseline = _outputs_and_gradients(agent, x)
     *hidden, log_scale, kernel, bias = policy
     self.assertEqual(log_scale.shape, [2])
+    self.assertEqual([v.shape for v in [*hidden, kernel, bias]],
+                     [(3, 7), (7,), (7, 5), (5,), (5, 2), (2,)])
+    self.assertEqual([v.shape for v in baseline],
+                     [(5, 1), (1,), (3, 7), (7,), (7, 5), (5,)])
     self.assertAllClose(
         outputs.policy[..., :2], _forward([*hidden, kernel, bias], x), 1e-5)
     self.assertAllClose(

@@ -122,6 +122,8 @@ class _Truth(plain._Truth):
         np.concatenate([flat(x) for x in following], -1))
     self.num = self.online.shape[-1]
     head = numpy(algorithm.agent.head_variables)
+    # The heads of algorithms with critics have hidden layers.
+    assert len(head) > 2 or not self.has_skip
     if self.name == 'ddqn':
       self.groups = {'agent': self.wide(head)}
       self.targets = self.wide(numpy(target.head_variables), False)
