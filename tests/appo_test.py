@@ -9,6 +9,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import eager
 import impala_test
 import normalisers_test
 import numpy as np
@@ -226,6 +227,7 @@ class TargetPolicyTest(parameterized.TestCase, tf.test.TestCase):
         atol=2e-4, rtol=1e-3)
 
   @parameterized.parameters(False, True)
+  @eager.eagerly()
   def test_copies_have_the_statistics_of_their_weights(self, use_lstm):
     learner = normalisers_test._learner(
         algorithm='appo', target_policy_period=3, learning_rate=.01,
