@@ -309,7 +309,8 @@ class Note(NamedTuple):
 class Sample(NamedTuple):
   """A batch in host arrays, which the next sample may overwrite.
 
-  For `K > 1` updates per call, all arrays have an axis `K` in front.
+  For `K > 1` updates per call, all arrays have an axis `K` in front, but
+  unrolls: their columns are those of the updates, one update after the other.
 
   Attributes:
     data: the items.

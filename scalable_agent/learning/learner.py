@@ -235,8 +235,8 @@ class Learner:
             learning_rates: Mapping[str, tf.Tensor],
             progress: base.Progress) -> Learned:
     """Makes `K` updates; `groups` learn in at least one update."""
-    part = lambda index: tf.nest.map_structure(
-        lambda x: x[index], (data, importance_weights))
+    part = lambda index: gradients_lib.part_of(
+        data, importance_weights, index, self.updates_per_call)
     update = tf.function(self._update, autograph=False)
     traced = update.get_concrete_function(
         groups, *part(0), learning_rates, progress)
@@ -257,15 +257,15 @@ class Learner:
     _, outputs = tf.while_loop(
         lambda index, _: index < self.updates_per_call, body, (0, outputs),
         maximum_iterations=self.updates_per_call)
-    scalars, errors = tf.nest.map_structure(lambda x: x.stack(), outputs)
-    errors = errors[0] if errors else None
+    scalars, errors, targets = tf.nest.map_structure(
+        lambda x: x.stack(), outputs)
     learns = (progress.num_updates + tf.range(
         self.updates_per_call, dtype=tf.int64)) % self.algorithm.delay == 0
     return Learned({
         name: (gradients_lib.mean_where(values, learns)
                if name in self._delayed_names else tf.reduce_mean(values))
-        for name, values in scalars.items()}, errors,
-                   values=self._copy_if_final())
+        for name, values in scalars.items()}, errors[0] if errors else None,
+                   gradients_lib.joined(targets), self._copy_if_final())
 
   def _update(self, groups: tuple[str, ...], data: structs.Nest,
               importance_weights: Sequence[tf.Tensor],
@@ -343,7 +343,8 @@ class Learner:
     return scalars
 
 
-def _outputs(
-    learned: Learned) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
-  """Returns scalars and errors as a nest of tensors only."""
-  return learned.scalars, [] if learned.errors is None else [learned.errors]
+def _outputs(learned: Learned) -> tuple[
+    dict[str, tf.Tensor], list[tf.Tensor], list[tf.Tensor]]:
+  """Returns scalars, errors and targets as a nest of tensors only."""
+  return (learned.scalars, [] if learned.errors is None else [learned.errors],
+          [] if learned.targets is None else [learned.targets])
