@@ -309,8 +309,7 @@ class Note(NamedTuple):
 class Sample(NamedTuple):
   """A batch in host arrays, which the next sample may overwrite.
 
-  For `K > 1` updates per call, all arrays have an axis `K` in front, but
-  unrolls: their columns are those of the updates, one update after the other.
+  For `K > 1` updates, unrolls have `K * B` columns; else `K` is an axis in front.
 
   Attributes:
     data: the items.
