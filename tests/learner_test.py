@@ -411,7 +411,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     learner = make_learner(micro_batch_size=1)
     for seed in range(3):
       learner.step(random_batch(learner, seed))
-    self.assertEqual(learner._compiled_updates.num_traced, 1)
+    self.assertEqual(learner._compiled_updates[True].num_traced, 1)
     for function in (learner._compiled_gradients, learner._compiled_apply):
       self.assertEqual(function.experimental_get_tracing_count(), 1)
 
@@ -548,8 +548,8 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
   def test_several_updates_that_fail_are_not_whole(self, updates_per_call):
     _, learner = self._make(updates_per_call=updates_per_call)
     self.assertTrue(learner.is_consistent)
-    with mock.patch.object(
-        learner, '_compiled_updates', side_effect=ValueError), \
+    failing = mock.Mock(side_effect=ValueError)
+    with mock.patch.dict(learner._compiled_updates, {True: failing}), \
         self.assertRaises(ValueError):
       learner.step(random_batch(make_learner()))
     self.assertEqual(learner.is_consistent, updates_per_call == 1)

@@ -85,8 +85,9 @@ class RunTest(parameterized.TestCase):
       settings = dict(settings, batch_size=2, total_environment_frames=60)
     else:
       settings = dict(settings, min_replay_steps=20, replay_steps=99,
-                      total_environment_frames=40, batch_size=4,
-                      updates_per_call=1)  # No loop in a graph.
+                      total_environment_frames=40, batch_size=4)
+    if algorithm != 'impala':
+      settings['updates_per_call'] = 1  # No loop in a graph.
     if (algorithm, level) == ('mpo', 'target'):
       settings['num_samples'] = 2
     with mock.patch.object(metrics.MetricsWriter, 'write_scalars') as write:

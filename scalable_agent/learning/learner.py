@@ -62,13 +62,11 @@ class Learner:
       optimizers: an optimizer and its learning rate for each group.
       seed: seed of the losses' random numbers.
       clip_gradient_norm: the largest norm of the gradient of a group, or None.
-      clip_gradient_value: the largest size of each number of the gradient, or
-        None. Values are clipped before the norm.
+      clip_gradient_value: the largest size of its numbers, before that; or None.
       micro_batch_size: the number of columns that are processed at once, which
         saves memory; None for all. The update is that of the whole batch.
       updates_per_call: `K`, the updates of one compiled loop.
-      jit_compile: whether XLA compiles the update. A loop of several learners
-        is not compiled.
+      jit_compile: whether XLA compiles updates, but no loop of several learners.
       collectives: the other learners, if there are any. Each learner has a part
         of the batch, and all learners make the update of the whole batch.
       has_mean_losses: whether losses are means over the batch, not sums.
@@ -108,10 +106,12 @@ class Learner:
     # Gradients are summed over the learners, or averaged.
     self._share = 1 / self._collectives.size if has_mean_losses else 1.0
     is_loop = updates_per_call > 1
-    # XLA cannot compile a sum over processes.
-    self._compiled_updates = flat_function.FlatFunction(
+    # XLA cannot compile a sum over processes. Updates that only set statistics
+    # are too few to be compiled.
+    has_xla = jit_compile and is_loop and self._collectives.size == 1
+    self._compiled_updates = {learns: flat_function.FlatFunction(
         self._loop if is_loop else self._update_groups,
-        jit_compile=jit_compile and is_loop and self._collectives.size == 1)
+        jit_compile=has_xla and learns) for learns in (False, True)}
     self._compiled_copy = flat_function.FlatFunction(self._copy_weights)
     # All micro-batches share these functions; else two functions cost time.
     if not is_loop and (jit_compile or micro_batch_size):
@@ -186,7 +186,7 @@ class Learner:
     groups = self._groups(is_any_due) if self._mover.is_set else ()
     # A single update is made completely, or not at all.
     self.is_consistent = self.updates_per_call == 1
-    learned = self._compiled_updates(
+    learned = self._compiled_updates[bool(groups)](
         batch.data, [] if batch.importance_weights is None
         else [batch.importance_weights], rates, progress,
         static=(groups,))
