@@ -418,23 +418,24 @@ def _column_numbers(batch):
 
 class PassesTest(parameterized.TestCase):
 
-  @parameterized.parameters((8, 2, 3), (6, 6, 2), (4, 1, 4), (9, 3, 1))
+  @parameterized.parameters((8, 2, 3), (6, 6, 2), (4, 1, 4), (9, 3, 1),
+                            (4, 8, 4), (3, 9, 3))
   def test_each_column_is_drawn_once_in_each_pass(self, n, size, num_passes):
     passes = replay_lib.Passes(_numbered(n), _numbered(size), num_passes, 1)
-    self.assertEqual(passes.num_draws, num_passes * n // size)
-    orders = []
-    for _ in range(3):  # Collections.
-      for number in range(num_passes):
-        order = []
-        for _ in range(n // size):
-          sample = passes()
-          self.assertEqual(sample.num_new_columns, 0 if number else size)
-          order += _column_numbers(sample.data)
-        self.assertEqual(sorted(order), list(range(n)))
-        orders.append(tuple(order))
-    self.assertGreater(len(set(orders)), 1)
-    if num_passes > 1 and size < n:
-      self.assertNotEqual(orders[0], orders[1])
+    num_draws = num_passes * n // size
+    self.assertEqual(passes.num_draws, num_draws)
+    drawn = []
+    for draw in range(3 * num_draws):  # Three collections.
+      sample = passes()
+      is_new = np.arange(size) + draw % num_draws * size < n
+      self.assertEqual(sample.num_new_columns, is_new.sum())
+      drawn += _column_numbers(sample.data)
+    orders = np.reshape(drawn, [-1, n])
+    for order in orders:
+      self.assertCountEqual(order, range(n))
+    self.assertGreater(len(set(map(tuple, orders))), 1)
+    if num_passes > 1:
+      self.assertNotEqual(*map(tuple, orders[:2]))
 
   def test_the_last_batch_of_a_collection_counts_the_frames(self):
     collected, batch = _numbered(4), _numbered(2)
@@ -581,11 +582,33 @@ class SettingsTest(parameterized.TestCase):
             learning_rate_schedule='kl'), 'the rate would rise'),
       (dict(target_policy_period=1, learning_rate_schedule='kl'),
        'the rate would rise'),
+      *[(dict(updates_per_call=number, num_actors=12, batch_size=2, passes=4)
+         | settings, 'must divide the updates of all --passes')
+        for number, settings in (
+            (5, {}), (4, {}), (48, {}), (6, dict(target_policy_period=4)),
+            (6, dict(micro_batch_size=1)),
+            (2, dict(replay_capacity=8, target_policy_period=2)))],
       (dict(algorithm='impala', learning_rate_schedule='kl'),
        'needs --algorithm=appo'))
   def test_refusals(self, settings, text):
     with self.assertRaisesRegex(errors.ConfigError, text):
       config_lib.Config(**dict(algorithm='appo') | settings)
+
+  @parameterized.parameters(
+      ({}, 24), (dict(passes=8), 24), (dict(passes=5), 30), (dict(passes=1), 6),
+      (dict(batch_size=12, passes=33), 11), (dict(target_policy_period=4), 2),
+      (dict(micro_batch_size=1), 1), (dict(overlap=True), 1),
+      (dict(use_lstm=True), 1), (dict(agent='nature'), 1),
+      (dict(updates_per_call=3), 3))
+  def test_updates_per_call(self, settings, number):
+    config = config_lib.Config(**dict(
+        algorithm='appo', num_actors=12, batch_size=2, passes=4) | settings)
+    resolved = config.resolved(
+        structs.ArraySpec((3,), np.dtype(np.float32)), on_cpu=True,
+        num_groups=1)
+    self.assertEqual(resolved.updates_per_call, number)
+    self.assertEqual(resolved.xla, 'all' if number > 1 else (
+        'policy' if config.agent == 'auto' else 'none'))
 
   def test_waiting(self):
     turns = lambda **settings: config_lib.Config(
@@ -715,7 +738,8 @@ class AgentTest(parameterized.TestCase, tf.test.TestCase):
 _TRAINING = dict(
     algorithm='appo', level_name='catch', agent='mlp', num_actors=6,
     num_actor_groups=2, unroll_length=5, batch_size=3, passes=3,
-    learning_rate=.01, total_environment_frames=150, seed=2, xla='none')
+    learning_rate=.01, total_environment_frames=150, seed=2, xla='none',
+    updates_per_call=1)
 
 
 class TrainingTest(parameterized.TestCase):
@@ -753,13 +777,32 @@ class TrainingTest(parameterized.TestCase):
     self.assertEqual(float(part.count), 150)
     self.assertEqual(float(learner.agent.returns.statistics.count), 5)
 
+  @parameterized.parameters(
+      (2, {}), (6, dict(target_policy_period=6, xla='all')),
+      (3, dict(passes=1, batch_size=2, learning_rate_schedule='kl',
+               learning_rate_kl=1e-5)))
+  def test_a_call_makes_the_same_updates(self, number, settings):
+    settings = dict(deterministic=True, num_actor_groups=1) | settings
+    alone, learner = self._train(**settings | (
+        dict(xla='policy') if 'xla' in settings else {}))
+    calls, of_calls = self._train(updates_per_call=number, **settings)
+    self.assertLen(calls, len(alone) // number)
+    self.assertEqual(of_calls.num_updates, learner.num_updates)
+    for one, two in zip(tree.flatten(learner.state),
+                        tree.flatten(of_calls.state), strict=True):
+      np.testing.assert_allclose(one.numpy(), two.numpy(), 1e-4, 1e-5)
+    for index, call in enumerate(calls):
+      of_call = alone[number * index:number * (index + 1)]
+      self.assertEqual(call['frames'], of_call[-1]['frames'])
+      for name in 'total_loss', 'kl', 'clipped', 'gradient_norm':
+        np.testing.assert_allclose(
+            call[name], np.mean([u[name] for u in of_call]), 1e-4, 1e-5)
+
   def test_rates_fall_with_frames(self):
-    for passes in (1, 3):
-      updates, _ = self._train(passes=passes)
-      rates = [u['learning_rate'] for u in updates]
-      np.testing.assert_allclose(
-          sorted(set(rates), reverse=True), [.01 * (1 - i / 5) for i in (
-              0, 1, 2, 3, 4)], rtol=1e-5)
+    updates, _ = self._train()  # In each of three passes.
+    np.testing.assert_allclose(
+        sorted({u['learning_rate'] for u in updates}, reverse=True),
+        [.01 * (1 - i / 5) for i in (0, 1, 2, 3, 4)], rtol=1e-5)
 
   @pytest.mark.storm
   def test_runs_can_be_repeated(self):
@@ -823,6 +866,51 @@ class TrainingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(
+        file='settings/joined',
+        catches='test_updates_per_call',
+        rows=(
+            ('several updates of micro-batches',
+             'self.micro_batch_size in (0, self.batch_size)\n'
+             '            and not declare',
+             'True\n            and not declare'),
+            ('calls over the end of a pass',
+             'per_pass % num_updates and num_updates % per_pass)',
+             'False)'),
+            ('calls over a copy to the target policy',
+             'not self.target_policy_period % num_updates)',
+             'True)'),
+        )),
+    dict(
+        file='settings/config',
+        catches='test_updates_per_call',
+        rows=(
+            ('old weights for actors that do not wait',
+             'not self.use_lstm and self.takes_turns',
+             'not self.use_lstm'),
+            ('a loop of one update is compiled',
+             'and resolved.updates_per_call > 1)',
+             'and True)'),
+        )),
+    dict(
+        file='settings/joined',
+        catches='test_refusals',
+        rows=(
+            ('calls over the end of a collection',
+             'not declare.used(self.passes) * per_pass % num_updates',
+             'True'),
+            ('several updates with a ring',
+             'return (not self.replay_capacity\n',
+             'return (True\n'),
+        )),
+    dict(
+        file='learning/sources',
+        catches='test_a_call_makes_the_same_updates',
+        rows=(
+            ('batches of one update',
+             'allocate(learner.updates_per_call * config.batch_size)',
+             'allocate(config.batch_size)'),
+        )),
     dict(
         file='networks/factory',
         catches='test_a_separate_baseline_shares_no_layer',
@@ -930,7 +1018,7 @@ MUTATIONS = (
              'schedule(30 * self.num_updates)'),
         )),
     dict(
-        file='settings/sections',
+        file='settings/joined',
         catches='test_refusals',
         rows=(
             ('advantages of parts are normalised',
@@ -949,8 +1037,8 @@ MUTATIONS = (
              'or self.target_policy_period == 1),',
              'or False),'),
             ('rates by KL without a KL',
-             "self.learning_rate_schedule != 'kl'),",
-             "self.learning_rate_schedule != 'kls'),"),
+             "self.learning_rate_schedule != 'kl'\n",
+             "self.learning_rate_schedule != 'kls'\n"),
         )),
     dict(
         file='learning/learner',
@@ -1112,18 +1200,20 @@ MUTATIONS = (
              '    if not index:\n',
              '    if not self._num_drawn:\n'),
             ('the same order in each pass',
-             'self._rng.permutation(self._collected.num_columns)',
-             ''
-             'np.random.default_rng(1).permutation(self._collected.num_columns)'),
+             'self._rng.permutation(num_collected)',
+             'np.random.default_rng(1).permutation(num_collected)'),
             ('the same batch in each draw',
-             '[index * size + column]), 1)',
-             '[column]), 1)'),
+             'int(self._order[index]), 1)',
+             'int(self._order[column]), 1)'),
             ('columns of later passes are new',
-             '% self.num_draws < self._per_pass',
-             '% self.num_draws < self.num_draws'),
+             'num_collected - first % self._num_columns, 0)',
+             'num_collected, 0)'),
+            ('columns of a first pass alone are not new',
+             'num_new, self._batch.num_columns))',
+             'num_new, 0))'),
             ('one pass',
-             'self.num_draws = num_passes * per_pass',
-             'self.num_draws = per_pass'),
+             'self.num_draws = self._num_columns // batch.num_columns',
+             'self.num_draws = collected.num_columns // batch.num_columns'),
         )),
     dict(
         file='learning/feeds',
@@ -1137,7 +1227,7 @@ MUTATIONS = (
              ''),
         )),
     dict(
-        file='settings/sections',
+        file='settings/joined',
         catches='test_defaults',
         rows=(
             ('acting never waits for appo',
@@ -1172,7 +1262,7 @@ MUTATIONS = (
              "config.reduction == 'sum'"),
         )),
     dict(
-        file='settings/sections',
+        file='settings/joined',
         catches='test_sizes',
         rows=(
             ('a batch of any size',
@@ -1180,7 +1270,7 @@ MUTATIONS = (
              ']'),
         )),
     dict(
-        file='settings/sections',
+        file='settings/joined',
         catches='test_waiting',
         rows=(
             ('overlap with ray',
@@ -1188,7 +1278,7 @@ MUTATIONS = (
              'self.overlap)'),
         )),
     dict(
-        file='settings/sections',
+        file='settings/joined',
         catches='test_batches_that_do_not_come_out_even',
         rows=(
             ('passes that do not come out even',

@@ -5,7 +5,6 @@ import dataclasses
 import os
 
 from absl.testing import parameterized
-import eager
 import fake_environments  # noqa: F401  (Registers levels.)
 import numpy as np
 import pytest
@@ -170,7 +169,7 @@ class RunTest(tf.test.TestCase):
         level_name=_SIZED, environment_kwargs={'size': 5}, logdir=logdir,
         num_actors=2, batch_size=2, unroll_length=5, use_lstm=False,
         total_environment_frames=40, eval_every_frames=20, eval_num_episodes=2)
-    eager.train(config)
+    scalable_agent.train(config)
     agent = scalable_agent.load(logdir)
     self.assertEqual(agent.config.kwargs, {'size': 5})
     self.assertEqual(agent.spec.observation.shape, (5,))

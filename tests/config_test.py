@@ -218,9 +218,9 @@ class DefaultsTest(absltest.TestCase):
         + ''.join(f"'scalable_agent.settings.{name}', " for name in (
             'acting_settings', 'agent_settings', 'algorithm_settings',
             'cluster_settings', 'config', 'declare',
-            'environment_settings', 'files', 'lab_levels', 'learner_settings',
-            'recipes', 'replay_settings', 'run_settings', 'sections',
-            'suite_settings', 'test_settings'))
+            'environment_settings', 'files', 'joined', 'lab_levels',
+            'learner_settings', 'recipes', 'replay_settings', 'run_settings',
+            'sections', 'suite_settings', 'test_settings'))
         + "'scalable_agent.settings.values']")
 
 

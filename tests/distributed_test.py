@@ -56,8 +56,7 @@ def _start_cluster():
        *filter(None, [os.environ.get('PYTHONPATH')])])
   cluster = cluster_utils.Cluster(
       initialize_head=True,
-      head_node_args={'num_cpus': 2, 'object_store_memory': 100_000_000,
-                      'include_dashboard': False})
+      head_node_args={'num_cpus': 2, 'object_store_memory': 100_000_000})
   cluster.add_node(num_cpus=2, object_store_memory=100_000_000)
   ray.init(address=cluster.address, log_to_driver=False)
   _CLUSTER.append(cluster)

@@ -32,5 +32,7 @@ def eagerly() -> Iterator[None]:
 @eagerly()
 def train(config: config_lib.Config, hooks: Sequence[Callable] = ()) -> None:
   """Trains with few updates, where actors and learner take turns."""
+  settings = {} if config.algorithm == 'impala' else {
+      'updates_per_call': 1}  # No loop in a graph.
   training.train(dataclasses.replace(
-      config, deterministic=True, num_actor_groups=1), hooks=hooks)
+      config, deterministic=True, num_actor_groups=1, **settings), hooks=hooks)

@@ -917,7 +917,7 @@ class FlagsTest(parameterized.TestCase):
   def test_compute_dtype(self, compute_dtype, dtype_policy):
     self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
     found = []
-    eager.train(
+    training.train(
         config_lib.Config(
             logdir=self.create_tempdir().full_path, level_name='catch',
             num_actors=1, batch_size=1, unroll_length=2, use_lstm=False,

@@ -10,7 +10,6 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
-import eager
 import in_process
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from scalable_agent.experience import structs
 from scalable_agent.modes import export
 from scalable_agent.modes import loading
 from scalable_agent.networks import instructions
+from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -208,7 +208,7 @@ class ExportTest(parameterized.TestCase):
     """Returns the directory of an agent, which is trained at the first call."""
     logdir = os.path.join(self.root, name)
     if not os.path.exists(logdir):
-      eager.train(config_lib.Config(**{
+      training.train(config_lib.Config(**{
           'logdir': logdir, 'agent': 'mlp', 'xla': 'none', 'num_actors': 2,
           'unroll_length': 2, 'batch_size': 2, 'total_environment_frames': 16,
           **_SETTINGS[name]}))

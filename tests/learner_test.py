@@ -17,6 +17,7 @@ from scalable_agent.algorithms import impala
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
+from scalable_agent.learning import gradients
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import optimizers
 from scalable_agent.networks import factory
@@ -410,7 +411,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     learner = make_learner(micro_batch_size=1)
     for seed in range(3):
       learner.step(random_batch(learner, seed))
-    self.assertEqual(learner._compiled_updates.num_traced, 1)
+    self.assertEqual(learner._compiled_updates[True].num_traced, 1)
     for function in (learner._compiled_gradients, learner._compiled_apply):
       self.assertEqual(function.experimental_get_tracing_count(), 1)
 
@@ -496,6 +497,14 @@ class _OfData(_TwoGroups):
                      {'total_loss': losses['value']}, {}, tf.abs(distances))
 
 
+def _joined(parts):
+  """Returns unrolls with the columns of all parts."""
+  join = lambda axis, nests: tree.map_structure(
+      lambda *x: tf.concat(x, axis), *nests)
+  return structs.Unroll(join(1, [part.steps for part in parts]),
+                        join(0, [part.start for part in parts]))
+
+
 class GroupsTest(parameterized.TestCase, tf.test.TestCase):
 
   def _make(self, seed=3, updates_per_call=1):
@@ -539,8 +548,8 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
   def test_several_updates_that_fail_are_not_whole(self, updates_per_call):
     _, learner = self._make(updates_per_call=updates_per_call)
     self.assertTrue(learner.is_consistent)
-    with mock.patch.object(
-        learner, '_compiled_updates', side_effect=ValueError), \
+    failing = mock.Mock(side_effect=ValueError)
+    with mock.patch.dict(learner._compiled_updates, {True: failing}), \
         self.assertRaises(ValueError):
       learner.step(random_batch(make_learner()))
     self.assertEqual(learner.is_consistent, updates_per_call == 1)
@@ -561,8 +570,7 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
         updates_per_call=updates_per_call)
     batch = random_batch(make_learner())
     if updates_per_call > 1:
-      batch = batch._replace(data=tree.map_structure(
-          lambda x: tf.stack([x] * updates_per_call), batch.data))
+      batch = batch._replace(data=_joined([batch.data] * updates_per_call))
     policy, value, target = np.array([1.0, 2.0]), 3.0, 9.0
     for call in range(6 // updates_per_call):
       sums = []
@@ -617,9 +625,8 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
           policy = policy - 0.1 * slope
         value -= 0.1 * np.sum(weights[k] * distances)
       learned = learner.step(structs.Batch(
-          tree.map_structure(
-              lambda *x: tf.stack(x), *[batches[k].data for k in ks]),
-          tf.constant(weights[ks.start:ks.stop]), _NUM_FRAMES))
+          _joined([batches[k].data for k in ks]),
+          tf.constant(weights[ks.start:ks.stop].ravel()), _NUM_FRAMES))
       self.assertAllClose(algorithm.policy, policy, rtol=1e-5)
       self.assertAllClose(algorithm.value, [value], rtol=1e-5)
       self.assertAllClose(learned.errors, errors, rtol=1e-5, atol=1e-6)
@@ -630,6 +637,23 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
           scalars['policy/gradient_norm'], np.mean(norms), rtol=1e-5)
       self.assertEqual(learner.num_env_frames, (call + 1) * _NUM_FRAMES)
 
+  def test_parts_are_columns(self):
+    maker = make_learner()
+    parts = [random_batch(maker, seed).data for seed in range(2)]
+    weights = np.random.default_rng(1).uniform(size=[2, 3]).astype('f')
+    whole = _joined(parts)
+    found = [gradients.part_of(whole, [tf.constant(weights.ravel())],
+                               tf.constant(k), 2) for k in range(2)]
+    for part, weight, (data, [of_part]) in zip(
+        parts, weights, found, strict=True):
+      self.assertAllEqual(of_part, weight)
+      for one, two in zip(tree.flatten(part), tree.flatten(data), strict=True):
+        self.assertAllEqual(one, two)
+    rewards = [part.steps.env_outputs.reward for part in parts]
+    self.assertAllEqual(gradients.joined([tf.stack(rewards)]),
+                        whole.steps.env_outputs.reward)
+    self.assertIsNone(gradients.joined([]))
+
   def test_seeds_of_one_call_are_those_of_single_calls(self):
     batch = random_batch(make_learner())
     noise = []
@@ -639,8 +663,7 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
       noise.append(float(algorithm.noise))
     self.assertLen(set(noise), 6)
     algorithm, learner = self._make(updates_per_call=3)
-    batch = batch._replace(data=tree.map_structure(
-        lambda x: tf.stack([x] * 3), batch.data))
+    batch = batch._replace(data=_joined([batch.data] * 3))
     for call in range(2):
       learned = learner.step(batch)
       self.assertAllClose(algorithm.noise, noise[3 * call + 2])
@@ -683,6 +706,14 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/gradients', catches='test_parts_are_columns', rows=(
+        ('every part is the first one', 'index * size if i', '0 * size if i'),
+        ('parts overlap', 'index * size if i', 'index if i'),
+        ('the start of all columns', 'of_columns, data.start',
+         'lambda x: x, data.start'),
+        ('targets in reverse', 'tf.unstack(targets[0]),',
+         'tf.unstack(targets[0])[::-1],'),
+    )),
     dict(file='learning/learner',
          catches='test_targets_follow_each_update', rows=(
         ('learning rate of the frames after the update',
@@ -742,8 +773,7 @@ MUTATIONS = (
          'gradients_lib.mean_where(values, learns)\n',
          'tf.reduce_mean(values)\n'),
         ('errors of updates lost',
-         'for name, values in scalars.items()}, errors,\n',
-         'for name, values in scalars.items()}, errors[0],\n'),
+         'errors[0] if errors else None,', 'errors[0][0] if errors else None,'),
         ('weights of the loop left out',
          '[] if batch.importance_weights is None\n'
          '        else [batch.importance_weights]',

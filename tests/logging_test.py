@@ -87,7 +87,9 @@ class RunTest(parameterized.TestCase):
     else:
       settings = dict(settings, min_replay_steps=20, replay_steps=99,
                       total_environment_frames=40, batch_size=4,
-                      updates_per_step=.25, updates_per_call=1)
+                      updates_per_step=.25)
+    if algorithm != 'impala':
+      settings['updates_per_call'] = 1  # No loop in a graph.
     if (algorithm, level) == ('mpo', 'target'):
       settings['num_samples'] = 2
     with mock.patch.object(metrics.MetricsWriter, 'write_scalars') as write:

@@ -312,6 +312,8 @@ def _config(**settings):
       unroll_length=4, num_actors=3, optimizer='adam', epsilon=1e-5,
       reward_clipping='none', normalise_observations='auto',
       normalise_returns=True) | settings
+  if settings.get('algorithm') == 'appo':
+    settings = dict(updates_per_call=1) | settings
   return config_lib.Config(**settings).resolved(
       _VECTOR, on_cpu=True, num_groups=1)
 

@@ -10,7 +10,6 @@ import tempfile
 
 from absl.testing import absltest
 from absl.testing import parameterized
-import eager
 import gymnasium
 from gymnasium import spaces
 import numpy as np
@@ -24,6 +23,7 @@ from scalable_agent.environments import units
 from scalable_agent.experience import structs
 from scalable_agent.modes import export
 from scalable_agent.modes import loading
+from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -219,7 +219,7 @@ class TrainedTest(absltest.TestCase):
 
   def test_a_log_directory_with_and_without_units(self):
     logdir = self.create_tempdir().full_path
-    eager.train(config_lib.Config(
+    training.train(config_lib.Config(
         logdir=logdir, level_name='examples.shop:shop/Pricing-v0', xla='none',
         num_actors=2, unroll_length=2, batch_size=2,
         total_environment_frames=16))

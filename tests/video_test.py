@@ -372,7 +372,7 @@ class MemoryTest(parameterized.TestCase):
 
   def _check(self, algorithm, level):
     logdir = self.create_tempdir().full_path
-    eager.train(config_lib.Config(
+    training.train(config_lib.Config(
         algorithm=algorithm, level_name=level, logdir=logdir, agent='mlp',
         hidden_sizes='8', use_lstm=True, lstm_units=4, sequence_length=3,
         burn_in_steps=2, unroll_length=5, xla='none', num_actors=1,

@@ -309,7 +309,7 @@ class Note(NamedTuple):
 class Sample(NamedTuple):
   """A batch in host arrays, which the next sample may overwrite.
 
-  For `K > 1` updates per call, all arrays have an axis `K` in front.
+  For `K > 1` updates, unrolls have `K * B` columns; else `K` is the first axis.
 
   Attributes:
     data: the items.

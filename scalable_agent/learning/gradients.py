@@ -80,6 +80,38 @@ def of_parts(
   return gradients, sums, means, join(errors, 0), join(targets, 1)
 
 
+def part_of(data: structs.Nest, importance_weights: Sequence[tf.Tensor],
+            index: tf.Tensor | int, num_parts: int
+            ) -> tuple[structs.Nest, Sequence[tf.Tensor]]:
+  """Returns the data of one of several updates.
+
+  Of unrolls, update `index` has the columns from `index * B` on, where `B` is
+  the number of columns divided by `num_parts`. Other data and weights have an
+  axis of updates in front.
+  """
+  if not isinstance(data, structs.Unroll):
+    return tf.nest.map_structure(
+        lambda x: x[index], (data, importance_weights))
+
+  def columns(x: tf.Tensor, axis: int) -> tf.Tensor:
+    size = x.shape[axis] // num_parts
+    is_axis = [i == axis for i in range(len(x.shape))]
+    return tf.slice(
+        x, [index * size if i else 0 for i in is_axis],
+        [size if i else -1 for i in is_axis])
+
+  of_columns = lambda x: columns(x, 0)
+  return structs.Unroll(
+      tree.map_structure(lambda x: columns(x, 1), data.steps),
+      tree.map_structure(of_columns, data.start)), tree.map_structure(
+          of_columns, importance_weights)
+
+
+def joined(targets: Sequence[tf.Tensor]) -> tf.Tensor | None:
+  """Returns `[T, K * B]` of the only tensor `[K, T, B]`, if there is one."""
+  return tf.concat(tf.unstack(targets[0]), axis=1) if targets else None
+
+
 def _add(gradient: Gradient | None, other: Gradient | None) -> Gradient | None:
   if gradient is None or other is None:
     return other if gradient is None else gradient

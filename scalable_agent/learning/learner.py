@@ -62,13 +62,11 @@ class Learner:
       optimizers: an optimizer and its learning rate for each group.
       seed: seed of the losses' random numbers.
       clip_gradient_norm: the largest norm of the gradient of a group, or None.
-      clip_gradient_value: the largest size of each number of the gradient, or
-        None. Values are clipped before the norm.
+      clip_gradient_value: the largest size of its numbers before that, or None.
       micro_batch_size: the number of columns that are processed at once, which
         saves memory; None for all. The update is that of the whole batch.
       updates_per_call: `K`, the updates of one compiled loop.
-      jit_compile: whether XLA compiles the update. A loop of several learners
-        is not compiled.
+      jit_compile: whether XLA compiles updates, no loop of several learners.
       collectives: the other learners, if there are any. Each learner has a part
         of the batch, and all learners make the update of the whole batch.
       has_mean_losses: whether losses are means over the batch, not sums.
@@ -108,10 +106,12 @@ class Learner:
     # Gradients are summed over the learners, or averaged.
     self._share = 1 / self._collectives.size if has_mean_losses else 1.0
     is_loop = updates_per_call > 1
-    # XLA cannot compile a sum over processes.
-    self._compiled_updates = flat_function.FlatFunction(
+    # XLA cannot compile a sum over processes. Updates that only set statistics
+    # are too few to be compiled.
+    has_xla = jit_compile and is_loop and self._collectives.size == 1
+    self._compiled_updates = {learns: flat_function.FlatFunction(
         self._loop if is_loop else self._update_groups,
-        jit_compile=jit_compile and is_loop and self._collectives.size == 1)
+        jit_compile=has_xla and learns) for learns in (False, True)}
     self._compiled_copy = flat_function.FlatFunction(self._copy_weights)
     # All micro-batches share these functions; else two functions cost time.
     if not is_loop and (jit_compile or micro_batch_size):
@@ -186,7 +186,7 @@ class Learner:
     groups = self._groups(is_any_due) if self._mover.is_set else ()
     # A single update is made completely, or not at all.
     self.is_consistent = self.updates_per_call == 1
-    learned = self._compiled_updates(
+    learned = self._compiled_updates[bool(groups)](
         batch.data, [] if batch.importance_weights is None
         else [batch.importance_weights], rates, progress,
         static=(groups,))
@@ -235,8 +235,8 @@ class Learner:
             learning_rates: Mapping[str, tf.Tensor],
             progress: base.Progress) -> Learned:
     """Makes `K` updates; `groups` learn in at least one update."""
-    part = lambda index: tf.nest.map_structure(
-        lambda x: x[index], (data, importance_weights))
+    part = lambda index: gradients_lib.part_of(
+        data, importance_weights, index, self.updates_per_call)
     update = tf.function(self._update, autograph=False)
     traced = update.get_concrete_function(
         groups, *part(0), learning_rates, progress)
@@ -257,15 +257,15 @@ class Learner:
     _, outputs = tf.while_loop(
         lambda index, _: index < self.updates_per_call, body, (0, outputs),
         maximum_iterations=self.updates_per_call)
-    scalars, errors = tf.nest.map_structure(lambda x: x.stack(), outputs)
-    errors = errors[0] if errors else None
+    scalars, errors, targets = tf.nest.map_structure(
+        lambda x: x.stack(), outputs)
     learns = (progress.num_updates + tf.range(
         self.updates_per_call, dtype=tf.int64)) % self.algorithm.delay == 0
     return Learned({
         name: (gradients_lib.mean_where(values, learns)
                if name in self._delayed_names else tf.reduce_mean(values))
-        for name, values in scalars.items()}, errors,
-                   values=self._copy_if_final())
+        for name, values in scalars.items()}, errors[0] if errors else None,
+                   gradients_lib.joined(targets), self._copy_if_final())
 
   def _update(self, groups: tuple[str, ...], data: structs.Nest,
               importance_weights: Sequence[tf.Tensor],
@@ -343,7 +343,8 @@ class Learner:
     return scalars
 
 
-def _outputs(
-    learned: Learned) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
-  """Returns scalars and errors as a nest of tensors only."""
-  return learned.scalars, [] if learned.errors is None else [learned.errors]
+def _outputs(learned: Learned) -> tuple[
+    dict[str, tf.Tensor], list[tf.Tensor], list[tf.Tensor]]:
+  """Returns scalars, errors and targets as a nest of tensors only."""
+  return (learned.scalars, [] if learned.errors is None else [learned.errors],
+          [] if learned.targets is None else [learned.targets])

@@ -131,8 +131,8 @@ def _appo(config: config_lib.Config, spec: structs.EnvironmentSpec,
   allocate = functools.partial(allocate_unroll, config, spec, learner.agent)
   collected = allocate(config.unrolls_per_collect)
   passes = replay_lib.Passes(
-      collected, allocate(config.batch_size), declare.used(config.passes),
-      place.replay_seed(config))
+      collected, allocate(learner.updates_per_call * config.batch_size),
+      declare.used(config.passes), place.replay_seed(config))
   return feeds.Source(replay_lib.samples(
       feeds.Columns(inbox, collected), lambda unroll: None, passes,
       replay_lib.PerCollection(passes.num_draws), _note))

@@ -86,7 +86,11 @@ class Unrolls:
 
 
 class Passes:
-  """Draws batches from a collection: each column once in each pass."""
+  """Draws batches from a collection: each column once in each pass.
+
+  Attributes:
+    num_draws: draws from a collection.
+  """
 
   def __init__(self, collected: structs.Unroll, batch: structs.Unroll,
                num_passes: int, seed: int):
@@ -94,32 +98,34 @@ class Passes:
 
     Args:
       collected: from `unrolls.allocate`, `N` columns.
-      batch: from `unrolls.allocate`, overwritten by each draw; its number of
-        columns divides `N`.
+      batch: from `unrolls.allocate`, overwritten by each draw; the number of
+        its columns divides `num_passes * N`, and is a divisor or a multiple of
+        `N`.
       num_passes: passes over each collection, in a new order each.
       seed: seed of the orders.
     """
     self._collected = collected
     self._batch = batch
     self._rng = np.random.default_rng(seed)
-    per_pass = collected.num_columns // batch.num_columns
-    self.num_draws = num_passes * per_pass
-    self._per_pass = per_pass
+    self._num_columns = num_passes * collected.num_columns
+    self.num_draws = self._num_columns // batch.num_columns
     self._num_drawn = 0
     self._order = np.zeros([0], np.int64)
 
   def __call__(self) -> structs.Sample:
-    """Returns the next batch; its columns are new in the first pass."""
-    index = self._num_drawn % self._per_pass
-    if not index:
-      self._order = self._rng.permutation(self._collected.num_columns)
-    size = self._batch.num_columns
-    for column in range(size):
-      unrolls.copy_columns(self._batch, column, self._collected,
-                           int(self._order[index * size + column]), 1)
-    is_new = self._num_drawn % self.num_draws < self._per_pass
-    self._num_drawn += 1
-    return structs.Sample(self._batch, num_new_columns=size if is_new else 0)
+    """Returns the next batch; columns of the first pass are new."""
+    num_collected = self._collected.num_columns
+    first = self._num_drawn
+    for column in range(self._batch.num_columns):
+      index = self._num_drawn % num_collected
+      if not index:
+        self._order = self._rng.permutation(num_collected)
+      unrolls.copy_columns(
+          self._batch, column, self._collected, int(self._order[index]), 1)
+      self._num_drawn += 1
+    num_new = max(num_collected - first % self._num_columns, 0)
+    return structs.Sample(self._batch, num_new_columns=min(
+        num_new, self._batch.num_columns))
 
 
 def num_bytes(unroll: structs.Unroll) -> int:

@@ -159,17 +159,21 @@ class Config(sections.AllSections):
     agent, xla = self.agent, self.xla
     if agent == 'auto':
       agent = self._network_for(observation_spec)
-    if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
-      xla = 'policy' if on_cpu and agent == 'mlp' else 'none'
-      if on_cpu and agent == 'mlp' and self.algorithm == 'ddqn':
-        xla = 'all'
     sharing = self.shares_steps(num_groups, num_environments)
     resolved = dataclasses.replace(
-        self, agent=agent, xla=xla, dynamic_batching=sharing,
+        self, agent=agent, dynamic_batching=sharing,
         num_actor_groups=self.num_actor_groups or num_groups)
-    if self.is_off_policy:
-      return dataclasses.replace(
+    if self.algorithm != 'impala':
+      resolved = dataclasses.replace(
           resolved, updates_per_call=resolved._updates_per_call())
+    if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
+      has_loop = self.algorithm == 'ddqn' or (
+          self.algorithm == 'appo' and resolved.updates_per_call > 1)
+      xla = ('none' if agent != 'mlp' or not on_cpu else
+             'all' if has_loop else 'policy')
+    resolved = dataclasses.replace(resolved, xla=xla)
+    if self.is_off_policy:
+      return resolved
     size = self.micro_batch_size
     if not size:
       is_cut = agent == 'deep' or (
@@ -203,6 +207,12 @@ class Config(sections.AllSections):
   def _updates_per_call(self) -> int:
     if self.updates_per_call:
       return self.updates_per_call
+    if self.algorithm == 'appo':
+      # Actors that do not wait want the newest weights.
+      is_small = self.agent == 'mlp' and not self.use_lstm and self.takes_turns
+      return max(number for number in range(
+          1, _MAX_SMALL_UPDATES_PER_CALL + 1) if self.can_call(
+              number)) if is_small else 1
     if self.is_prioritised or self.use_lstm:
       return 1
     num_steps = self.num_actors * self.unroll_length

@@ -99,5 +99,7 @@ class LearnerSettings(Section):
       'Updates that the learner makes in a row before new weights are '
       'published. 0 for an automatic choice: the updates that are due when '
       'every environment has made one unroll, but at most 8 (32 for ddqn with '
-      'the network mlp); 1 with priorities or --use_lstm.', NOT_NEGATIVE, COUNT,
-      algorithms=OFF_POLICY, automatic=True)
+      'the network mlp); 1 with priorities or --use_lstm. For appo with the '
+      'network mlp, up to 64 updates of one collection; with other networks, '
+      '1.', NOT_NEGATIVE, COUNT, algorithms=(*OFF_POLICY, 'appo'),
+      automatic=True)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from scalable_agent import errors
 from scalable_agent.settings import declare
+from scalable_agent.settings import joined
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import values
 from scalable_agent.settings.acting_settings import ActingSettings
@@ -51,11 +52,7 @@ S = TypeVar('S', bound='AllSections')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AllSections(
-    RunSettings, EnvironmentSettings, AgentSettings,
-    ActingSettings, ClusterSettings, LearnerSettings,
-    ImpalaSettings, OffPolicySettings,
-    ReplaySettings, TestSettings, SuiteSettings):
+class AllSections(joined.Joined):
   """All sections in one, with checks across sections."""
 
   def __post_init__(self) -> None:
@@ -143,61 +140,12 @@ class AllSections(
     if self.job_name == 'learner' and self.num_actor_workers == 0:
       object.__setattr__(self, 'num_actor_workers', self.num_actors)
 
-  def _set_collection(self) -> None:
-    """Sets the defaults of the sizes of appo's collection and batch."""
-    size = values.plain(self.unrolls_per_collect or self.num_actors, int)
-    parts = values.plain(self.num_learners, int)
-    if not (isinstance(size, int) and isinstance(parts, int) and parts > 0):
-      return  # An error, which the checks of types say.
-    if not self.replay_capacity:
-      object.__setattr__(self, 'unrolls_per_collect', size)
-    if values.plain(self.batch_size, int) is None:
-      sizes = [b for b in range(parts, size // 4 + 1, parts) if not size % b]
-      object.__setattr__(self, 'batch_size', max(sizes, default=parts))
-
-  def _check_collection(self) -> None:
-    """Checks that passes over a collection come out even."""
-    if self.replay_capacity:
-      self._check('unrolls_per_collect', not self.unrolls_per_collect,
-                  'cannot be used with --replay_capacity')
-      self._check('target_policy_period', self.target_policy_period > 0,
-                  'must be at least 1 with --replay_capacity')
-    # Right after a copy the KL is 0, and with a ring each update would count.
-    self._check('learning_rate_schedule', self.learning_rate_schedule != 'kl'
-                or not (self.replay_capacity or self.target_policy_period == 1),
-                'cannot be used with --replay_capacity or '
-                '--target_policy_period=1: the rate would rise again and again')
-    self._check('unrolls_per_collect',
-                self.unrolls_per_collect % self.batch_size == 0,
-                f'must be a multiple of --batch_size={self.batch_size}')
-    self._check('normalise_advantages', not self.normalise_advantages or (
-        self.num_learners == 1 and self.micro_batch_size in (
-            0, self.batch_size)),
-                'needs the whole batch at once: no --num_learners and no '
-                '--micro_batch_size')
-    self._check('overlap', not (self.overlap and self.ray_address),
-                'has no effect with --ray_address: acting and learning overlap')
-    if self.takes_turns:
-      self._check('unrolls_per_collect', self.mode != 'train' or (
-          not self.num_actors
-          or self.unrolls_per_collect % self.num_actors == 0),
-                  f'must be a multiple of --num_actors={self.num_actors}, or '
-                  'use --overlap')
-      for name, value in (('queue_capacity', 1), ('min_policy_lag', 0)):
-        self._check(name, getattr(self, name) == value, 'needs --overlap')
-
   @property
   def usual_groups(self) -> int:
     """The number of groups of a level with quick resets."""
     if self.is_off_policy:
       return 1
     return 64 if self.plays_lab else 2
-
-  @property
-  def takes_turns(self) -> bool:
-    """Whether unrolls begin only when no update is due."""
-    return self.deterministic or self.algorithm == 'appo' and not (
-        self.overlap or self.ray_address)
 
   def _check_learners(self) -> None:
     """Checks that work can be divided among several learners."""
@@ -336,7 +284,7 @@ class AllSections(
         num_actors=num_environments, **changes)
 
 
-SECTIONS = AllSections.__bases__
+SECTIONS = joined.Joined.__bases__
 
 
 def names_with(fact: str, value: object = True) -> list[str]:
