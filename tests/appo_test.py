@@ -25,6 +25,7 @@ from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import feeds
+from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import optimizers
 from scalable_agent.losses import actor_critic
 from scalable_agent.networks import agents
@@ -250,6 +251,22 @@ class TargetPolicyTest(parameterized.TestCase, tf.test.TestCase):
           strict=True):
         self.assertAllEqual(one, online if is_copy else old)
     self.assertEqual(learner.state['targets'], learner.algorithm.targets)
+
+  def test_calls_that_do_not_end_with_a_period_copy_too(self):
+    learner = normalisers_test._learner(
+        algorithm='appo', batch_size=1, num_actors=4, updates_per_call=2,
+        target_policy_period=4, normalise_observations='none',
+        normalise_returns=False)
+    learner.num_updates = 1  # Of a run with --updates_per_call=1.
+    update = mock.Mock(return_value=learner_lib.Learned({}, None))
+    copies = []
+    with mock.patch.dict(learner._compiled_updates, {True: update}), \
+        mock.patch.object(
+            learner._target_policy, 'follow',
+            side_effect=lambda _: copies.append(learner.num_updates)):
+      for _ in range(6):
+        learner.step(structs.Batch((), None, 0))
+    self.assertEqual(copies, [5, 9, 13])
 
 
 class KlScheduleTest(tf.test.TestCase):
@@ -599,7 +616,9 @@ class SettingsTest(parameterized.TestCase):
       (dict(batch_size=12, passes=33), 11), (dict(target_policy_period=4), 2),
       (dict(micro_batch_size=1), 1), (dict(overlap=True), 1),
       (dict(use_lstm=True), 1), (dict(agent='nature'), 1),
-      (dict(updates_per_call=3), 3))
+      (dict(updates_per_call=3), 3),
+      (dict(updates_per_call=3, num_learners=2, ray_address='local'), 3),
+      (dict(updates_per_call=2, agent='nature', xla='all', batch_size=6), 2))
   def test_updates_per_call(self, settings, number):
     config = config_lib.Config(**dict(
         algorithm='appo', num_actors=12, batch_size=2, passes=4) | settings)
@@ -871,9 +890,11 @@ MUTATIONS = (
         catches='test_updates_per_call',
         rows=(
             ('several updates of micro-batches',
-             'self.micro_batch_size in (0, self.batch_size)\n'
-             '            and not declare',
-             'True\n            and not declare'),
+             'not 0 < self.micro_batch_size < self.batch_size\n',
+             'True\n'),
+            ('no updates of parts of several learners',
+             'not 0 < self.micro_batch_size < self.batch_size\n',
+             'self.micro_batch_size in (0, self.batch_size)\n'),
             ('calls over the end of a pass',
              'per_pass % num_updates and num_updates % per_pass)',
              'False)'),
@@ -891,6 +912,9 @@ MUTATIONS = (
             ('a loop of one update is compiled',
              'and resolved.updates_per_call > 1)',
              'and True)'),
+            ('micro-batches of several updates',
+             'resolved.updates_per_call <= 1)\n',
+             'True)\n'),
         )),
     dict(
         file='settings/joined',
@@ -957,14 +981,22 @@ MUTATIONS = (
         )),
     dict(
         file='learning/learner',
+        catches='test_calls_that_do_not_end_with_a_period_copy_too',
+        rows=(
+            ('copies only after a multiple of the period',
+             '_target_policy.period < self.updates_per_call',
+             '_target_policy.period < 1'),
+        )),
+    dict(
+        file='learning/learner',
         catches='test_copies_have_the_statistics_of_their_weights',
         rows=(
             ('a copy after each update',
-             'self.num_updates % self._target_policy.period == 0)',
-             'True)'),
+             'self.num_updates % self._target_policy.period <',
+             '-1 <'),
             ('no copy after the first statistics',
-             'not groups or self.num_updates',
-             'self.num_updates'),
+             'self._target_policy and (not groups or (',
+             'self._target_policy and (('),
             ('the target policy follows slowly',
              'self._target_policy.follow(1.0)',
              'self._target_policy.follow(0.5)'),

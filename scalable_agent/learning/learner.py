@@ -195,9 +195,9 @@ class Learner:
       schedule.add(learned.scalars['policy_kl'], bool(batch.num_new_frames))
     self.num_env_frames = num_env_frames
     self.num_updates += self.updates_per_call
-    # The copy has the statistics that belong to the weights.
-    if self._target_policy and (
-        not groups or self.num_updates % self._target_policy.period == 0):
+    # The copy has the weights' statistics. Runs may resume within a period.
+    if self._target_policy and (not groups or (
+        self.num_updates % self._target_policy.period < self.updates_per_call)):
       self._target_policy.follow(1.0)
     self.is_consistent = True
     return learned

@@ -178,7 +178,8 @@ class Config(sections.AllSections):
     if not size:
       is_cut = agent == 'deep' or (
           agent in ('shallow', 'nature') and xla == 'all')
-      is_cut = is_cut and on_cpu and not self.normalise_advantages
+      is_cut = is_cut and on_cpu and not self.normalise_advantages and (
+          resolved.updates_per_call <= 1)
       size = self._small_micro_batch() if is_cut else self.batch_size
     return dataclasses.replace(resolved, micro_batch_size=size)
 

@@ -41,7 +41,7 @@ class Joined(
       return True
     per_pass = self.unrolls_per_collect // self.batch_size
     return (not self.replay_capacity
-            and self.micro_batch_size in (0, self.batch_size)
+            and not 0 < self.micro_batch_size < self.batch_size
             and not declare.used(self.passes) * per_pass % num_updates
             and not (per_pass % num_updates and num_updates % per_pass)
             and not self.target_policy_period % num_updates)

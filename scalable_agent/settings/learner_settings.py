@@ -92,7 +92,8 @@ class LearnerSettings(Section):
       'automatic choice: on a CPU, the deep network (with --xla=all also '
       'shallow and nature) processes as many unrolls as have at most 84 '
       'observations in total, but at least four unrolls. In all other cases, '
-      'the whole batch is processed at once.', NOT_NEGATIVE,
+      'and with --normalise_advantages or several --updates_per_call, the '
+      'whole batch is processed at once.', NOT_NEGATIVE,
       algorithms=VTRACE, automatic=True)
   updates_per_call: int = setting(
       0,
@@ -100,6 +101,6 @@ class LearnerSettings(Section):
       'published. 0 for an automatic choice: the updates that are due when '
       'every environment has made one unroll, but at most 8 (32 for ddqn with '
       'the network mlp); 1 with priorities or --use_lstm. For appo with the '
-      'network mlp, up to 64 updates of one collection; with other networks, '
-      '1.', NOT_NEGATIVE, COUNT, algorithms=(*OFF_POLICY, 'appo'),
-      automatic=True)
+      'network mlp, without --use_lstm, --overlap and --ray_address, up to 32 '
+      'updates of one collection; otherwise 1.', NOT_NEGATIVE, COUNT,
+      algorithms=(*OFF_POLICY, 'appo'), automatic=True)
