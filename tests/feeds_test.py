@@ -490,6 +490,9 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
       (dict(batch_size=10**6, unroll_length=10**4, num_actors=1),
        '^--batch_size=1000000 with --unroll_length=10000 needs [0-9.,]+ GB, '
        'but this machine has [0-9.,]+ GB: lower it.$'),
+      (dict(algorithm='appo', updates_per_call=10**6, passes=10**6,
+            batch_size=1, num_actors=1, unroll_length=10**4),
+       '^--batch_size=1, --updates_per_call=1000000 with --unroll_length='),
       (dict(replay_capacity=10**9, unroll_length=10**4),
        '^--replay_capacity=1000000000 needs'),
       (dict(replay_capacity=10, unrolls_per_collect=10**9, num_actors=1),
