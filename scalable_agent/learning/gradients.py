@@ -85,9 +85,9 @@ def part_of(data: structs.Nest, importance_weights: Sequence[tf.Tensor],
             ) -> tuple[structs.Nest, Sequence[tf.Tensor]]:
   """Returns the data of one of several updates.
 
-  Of unrolls, update `index` has the columns from `index * B` on, where `B` is
-  the number of columns divided by `num_parts`. Other data and weights have an
-  axis of updates in front.
+  Of unrolls, update `index` has the columns from `index * B` on with their
+  weights, where `B` is the number of columns divided by `num_parts`. Other data
+  and weights have an axis of updates in front.
   """
   if not isinstance(data, structs.Unroll):
     return tf.nest.map_structure(

@@ -49,8 +49,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       `desired_goal`.
     action_spec: spec of the actions.
     head: turns the network's output into actions; None for `heads.policy`.
-    hidden_sizes: units of the dense layers of `mlp`, and of the layers that
-      join frames with other arrays of an observation.
+    hidden_sizes: units of the dense layers of `mlp`, of the layers that join
+      frames with other arrays of an observation, and of `separate_baseline`.
     activation: `tanh` or `relu`, the activation of the dense layers.
     layer_norm: see `torsos.MLPTorso`.
     is_dueling: whether parameters are from `layers.Dueling`.
@@ -68,7 +68,8 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     scale_from_state: whether the logarithms of standard deviations, the second
       half of the parameters of continuous actions, depend on the observation.
     separate_baseline: whether policy and baseline have `hidden_sizes` each,
-      and share only the layers for frames or of the user; without an LSTM.
+      and share only the layers for frames and instructions, or of the user;
+      without an LSTM.
     seed: seed of the initial weights and of the choice of actions. Agents that
       act at the same time need different seeds. None for a seed from Python's
       `random`, which `tf.keras.utils.set_random_seed` seeds.

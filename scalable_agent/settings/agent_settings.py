@@ -33,8 +33,9 @@ class AgentSettings(Section):
       'see docs/new_network.md.', IS_AGENT, automatic=True)
   hidden_sizes: str = setting(
       By(impala='64,64', appo='64,64', others='256,256'),
-      'Units of the dense layers of mlp, of critics of continuous actions, and '
-      'of networks for frames with further observations.', SIZES)
+      'Units of the dense layers of mlp, of critics of continuous actions, of '
+      'networks for frames with further observations, and of '
+      '--separate_baseline.', SIZES)
   layer_norm: bool = setting(
       False,
       'Normalise the first layer of --hidden_sizes, followed by tanh, and use '
@@ -75,8 +76,9 @@ class AgentSettings(Section):
   separate_baseline: bool = setting(
       False,
       'Policy and baseline have dense layers (--hidden_sizes) of their own. '
-      'They share only layers for frames, or those of --agent=module:function. '
-      'If off, policy and baseline share all layers but the last.',
+      'They share only layers for frames and instructions, or those of '
+      '--agent=module:function. If off, policy and baseline share all layers '
+      'but the last.',
       algorithms=VTRACE, unless='use_lstm')
   normalise_returns: bool | None = setting(
       By(appo=True, others=False),
