@@ -11,12 +11,15 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import eager
+import normalisers_test
 import numpy as np
 import pytest
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.acting import shares
 from scalable_agent.environments import trial
+from scalable_agent.experience import structs
 from scalable_agent.runs import choice
 from scalable_agent.runs import measuring
 from scalable_agent.runs import training
@@ -271,7 +274,7 @@ class MeasuringTest(parameterized.TestCase):
     group = mock.Mock(_clock=mock.Mock(now_s=0.))
     group._feed.batches.side_effect = errors.LevelError('no')
     with self.assertRaises(errors.LevelError):
-      measuring._Group.updates(group, config_lib.Config(level_name='catch'))
+      measuring._Group.updates(group)
     timers = [thread for thread in threading.enumerate()
               if isinstance(thread, threading.Timer)]
     self.assertTrue(all(timer.finished.is_set() for timer in timers))
@@ -302,6 +305,32 @@ class MeasuringTest(parameterized.TestCase):
                      [('none', 8), ('none', 4)])
     self.assertEqual(variants({'batch_size': 8, 'micro_batch_size': 8},
                               **resolved), [('none', 8)])
+
+    self.assertEqual(
+        variants({'algorithm': 'appo', 'batch_size': 8, 'num_actors': 16,
+                  'updates_per_call': 2}, **resolved), [('none', 8)])
+
+  @parameterized.parameters((False, 16, 'all'), (True, 1, 'policy'))
+  def test_updates_of_appo_are_those_of_the_run(self, overlap, number, xla):
+    asked = config_lib.Config(
+        algorithm='appo', level_name='CartPole-v1', num_actors=0,
+        unrolls_per_collect=32, overlap=overlap)
+    found = measuring._resolved(
+        measuring._trial_settings(asked, 'd', 4, 1), asked,
+        structs.ArraySpec((3,), np.dtype(np.float32)))
+    self.assertEqual((found.updates_per_call, found.xla, found.overlap),
+                     (number, xla, True))
+
+  @eager.eagerly()
+  def test_updates_of_appo_learn_while_measured(self):
+    learner = normalisers_test._learner(algorithm='appo')
+    batch = learner.to_device(normalisers_test._unroll(0), 0)._replace(
+        num_new_columns=3)  # Of a collection that has more batches.
+    with mock.patch.object(measuring, '_UPDATES_S', 0.):
+      measuring._measure_updates(normalisers_test._config(), learner, batch)
+    self.assertEqual(learner.num_updates, 4)
+    [optimizer] = [o for o, _ in learner._optimizers.values()]
+    self.assertEqual(int(optimizer.iterations), 3)
 
   def test_appo_collects_as_many_unrolls_as_the_recipe(self):
     flags = ['--recipe=appo_vectors', '--num_actors=auto']
@@ -358,7 +387,19 @@ MUTATIONS = (
     dict(file='runs/measuring', catches='test_what_is_compared', rows=(
         ('XLA of the user is replaced', "if asked.xla == 'auto' and", 'if'),
         ('micro-batches of the user are replaced',
-         '      and not asked.micro_batch_size\n', ''),
+         'and not asked.micro_batch_size and', 'and'),
+        ('micro-batches of several updates',
+         'and resolved.updates_per_call <= 1\n', '\n'),
+    )),
+    dict(file='runs/measuring', catches=(
+        'test_updates_of_appo_are_those_of_the_run'), rows=(
+        ('updates of actors that do not wait',
+         'for config in (trial, asked)', 'for config in (trial, trial)'),
+    )),
+    dict(file='runs/measuring', catches=(
+        'test_updates_of_appo_learn_while_measured'), rows=(
+        ('updates that only set statistics are measured',
+         'max(batch.num_new_frames, 1)', 'batch.num_new_frames'),
     )))
 
 

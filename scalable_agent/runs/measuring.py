@@ -139,13 +139,13 @@ def measure(config: config_lib.Config, make_learner: MakeLearner,
           if acting:
             continue
           raise
-        with _Group(trial, make_learner, clock) as group:
+        with _Group(trial, config, make_learner, clock) as group:
           acting[number, per_process] = group.acting()
           if not start_s:
             start_s = (clock.now_s - begin_s) / number
           if not updates and (number > _GROUPS[0][0] or not clock.has_time(
               2 * start_s * _GROUPS[1][0])):
-            updates = group.updates(config)
+            updates = group.updates()
   finally:
     tf.keras.backend.clear_session()
   return choice.Times(
@@ -193,12 +193,25 @@ def _trial_settings(config: config_lib.Config, logdir: str, number: int,
       max_policy_lag=choice.usual_lag(config), **changes)
 
 
+def _resolved(trial: config_lib.Config, asked: config_lib.Config,
+              observation_spec: structs.ObservationSpec) -> config_lib.Config:
+  """Resolves the settings of a group; updates are those of the run."""
+  of_group, of_run = (
+      config.resolved(observation_spec, on_cpu=layers.on_cpu(), num_groups=1)
+      for config in (trial, asked))
+  if asked.algorithm != 'appo':
+    return of_group
+  return dataclasses.replace(  # Actors of the run may wait for updates.
+      of_group, xla=of_run.xla, updates_per_call=of_run.updates_per_call)
+
+
 class _Group:
   """A group of environments that acts, and the feed of a learner."""
 
-  def __init__(self, config: config_lib.Config, make_learner: MakeLearner,
-               clock: _Clock):
+  def __init__(self, config: config_lib.Config, asked: config_lib.Config,
+               make_learner: MakeLearner, clock: _Clock):
     """Starts to act; `config` are the settings of `_trial_settings`."""
+    self._asked = asked
     self._clock = clock
     self._make_learner = make_learner
     self._number = config.num_actors
@@ -208,8 +221,7 @@ class _Group:
       envs = shares.make_environments(config, 0, share)
       self._actors = local.make_around(envs, config, 0, share)
       stack.callback(self._actors.close)
-      self._config = config.resolved(
-          self._actors.spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
+      self._config = _resolved(config, asked, self._actors.spec.observation)
       learner = self._make_learner(self._config, self._actors.spec)
       self._feed = sources.make_feed(
           self._config, self._actors.spec, learner)
@@ -259,7 +271,7 @@ class _Group:
       with contextlib.suppress(queues.QueueTimeout):
         self._feed.inbox.get(_POLL_S).release()
 
-  def updates(self, asked: config_lib.Config) -> tuple[choice.Update, ...]:
+  def updates(self) -> tuple[choice.Update, ...]:
     """Ends acting; returns the times of updates, () if no batch comes."""
     stop = threading.Event()
     timer = threading.Timer(max(_LIMIT_S - self._clock.now_s, 0), stop.set)
@@ -272,7 +284,7 @@ class _Group:
     self._stop()
     found: list[choice.Update] = []
     taken_s = 0.
-    for config in _variants(asked, self._config):
+    for config in _variants(self._asked, self._config):
       begin_s = self._clock.now_s
       if batch is None or found and not self._clock.has_time(taken_s):
         break
@@ -293,7 +305,7 @@ def _variants(asked: config_lib.Config,
         resolved, xla='all' if resolved.xla == 'policy' else 'policy')
   if (not (resolved.is_off_policy or resolved.normalise_advantages)
       and resolved.agent in ('shallow', 'nature')
-      and not asked.micro_batch_size
+      and not asked.micro_batch_size and resolved.updates_per_call <= 1
       and resolved.batch_size > _MICRO_BATCH_SIZE):
     yield dataclasses.replace(resolved, micro_batch_size=_MICRO_BATCH_SIZE)
 
@@ -306,6 +318,8 @@ def _measure_updates(config: config_lib.Config, learner: learner_lib.Learner,
     for value in result.scalars.values():
       value.numpy()  # Waits for the update.
 
+  # The first collection only sets the statistics of normalisers.
+  learner.step(batch._replace(num_new_frames=max(batch.num_new_frames, 1)))
   update()  # Compiles.
   seconds: list[float] = []
   cpu_s = time.process_time()
