@@ -871,9 +871,8 @@ MUTATIONS = (
         catches='test_updates_per_call',
         rows=(
             ('several updates of micro-batches',
-             'self.micro_batch_size in (0, self.batch_size)\n            and not '
-             'declare',
-             'True\n            and not declare'),
+             'and self.micro_batch_size in (0, self.batch_size)\n',
+             '\n'),
             ('calls over the end of a pass',
              'per_pass % num_updates and num_updates % per_pass)',
              'False)'),

@@ -309,7 +309,7 @@ class Note(NamedTuple):
 class Sample(NamedTuple):
   """A batch in host arrays, which the next sample may overwrite.
 
-  For `K > 1` updates, unrolls have `K * B` columns; else `K` is an axis in front.
+  For `K > 1` updates, unrolls have `K * B` columns; other data `[K, B, ...]`.
 
   Attributes:
     data: the items.
