@@ -53,7 +53,8 @@ app.run(experiment.main)
 """
 _TRACE_FLAGS = (
     '--level_name=catch', '--agent=mlp', '--num_action_repeats=1',
-    '--num_actors=2', '--batch_size=2', '--unroll_length=5')
+    '--num_actors=2', '--batch_size=2', '--unroll_length=5', '--nouse_lstm',
+    '--xla=none')
 
 
 class Function(NamedTuple):
@@ -239,6 +240,13 @@ def way_to_the_gradient(root: pathlib.Path) -> list[str]:
     if line.startswith('TRACE '):
       return line.split()[1:]
   raise RuntimeError(f'No gradient in {root}:\n{run.stdout}{run.stderr}')
+
+
+def documented_way_to_the_gradient(root: pathlib.Path) -> list[str]:
+  """Returns the functions of the table in docs/architecture.md."""
+  text = (root / 'docs' / 'architecture.md').read_text('utf-8')
+  table = text.partition('<!-- path -->')[2].partition('<!--')[0]
+  return re.findall(r'^\| `(\w+)` \|', table, re.M)
 
 
 def docstring_share(root: pathlib.Path) -> float:

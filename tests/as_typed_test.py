@@ -70,7 +70,7 @@ class AsTypedTest(absltest.TestCase):
   def test_one_machine(self):
     output = self._check(self._start(
         '--num_actors=2', '--batch_size=2', '--log_episodes', *_SMALL,
-        '--total_environment_frames=6000'))
+        '--total_environment_frames=4000'))
     self.assertStartsWith(
         output, 'scalable_agent: impala on explore_goal_locations_small (the '
         'default level with DeepMind Lab), in ')

@@ -3,6 +3,7 @@
 
 import contextlib
 import errno
+import functools
 import glob
 import io
 import os
@@ -377,6 +378,10 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertTrue(any('velocity' in getattr(v, 'path', v.name)
                         for v in learner.state['optimizer']))
     learner.num_updates += 1
+    # The good checkpoint stays as it is, so one reading is enough.
+    self.enter_context(mock.patch.object(
+        checkpointing.files, 'newest_finite',
+        functools.cache(checkpointing.files.newest_finite)))
     for variable in variables:
       before = variable.numpy()
       variable.assign(np.full_like(before, np.inf))
@@ -509,7 +514,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
       pass
 
     def run(logdir, num_operations):
-      """Saves 1 to 5; returns the last save, and whether all of it was done."""
+      """Saves 1 to 4; returns the last save, and whether all of it was done."""
       left = [num_operations]
 
       def counted(function):
@@ -528,7 +533,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
           mock.patch.object(tf.train.Checkpoint, 'write',
                             counted(tf.train.Checkpoint.write)):
         try:
-          for saved_next in range(1, 6):
+          for saved_next in range(1, 5):
             _step(learner)
             checkpointer.save()
             saved = saved_next
@@ -554,7 +559,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
       self.assertEqual(_restored(logdir), (restored or 0) + 4)
       self.assertLen(os.listdir(logdir), 8, os.listdir(logdir))
       num_operations += 1
-    self.assertGreater(num_operations, 5 * 4)
+    self.assertGreater(num_operations, 4 * 4)
 
   def test_write_that_was_cut_off_is_replaced(self):
     logdir = self.create_tempdir().full_path

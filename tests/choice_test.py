@@ -230,7 +230,8 @@ class MeasuringTest(parameterized.TestCase):
     with contextlib.redirect_stdout(output):
       training.train(experiment.parse([
           '--num_actors=auto', f'--logdir={logdir}', '--level_name=catch',
-          '--batch_size=4', '--unroll_length=5', '--xla=none', *flags]))
+          '--batch_size=4', '--unroll_length=5', '--xla=none', '--nouse_lstm',
+          *flags]))
     return output.getvalue()
 
   @pytest.mark.slow
@@ -238,14 +239,14 @@ class MeasuringTest(parameterized.TestCase):
     self.enter_context(mock.patch.multiple(
         measuring, _GROUPS=((2, 1), (4, 2), (4, 1)), _ACTING_S=0.,
         _UPDATES_S=0.))
-    output = self._train('--total_environment_frames=2000')
+    output = self._train('--total_environment_frames=40')
     self.assertRegex(
         output, 'Measured in .*: [24] environments take .* an update')
     saved = config_lib.trained_with(self._logdir)
     self.assertGreater(saved.num_actors, 0)
     self.assertIn(f'Chosen: --num_actors={saved.num_actors} ', output)
     with mock.patch.object(measuring, 'measure', side_effect=AssertionError):
-      output = self._train('--total_environment_frames=4000')
+      output = self._train('--total_environment_frames=80')
     again = config_lib.trained_with(self._logdir)
     self.assertEqual(
         [getattr(again, name) for name in again.__dataclass_fields__

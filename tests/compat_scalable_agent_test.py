@@ -13,7 +13,9 @@ from absl import flags
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
+import eager
 import numpy as np
+import py_process_example
 import pytest
 from scalable_agent import errors
 from scalable_agent.compat.scalable_agent import dmlab30
@@ -166,44 +168,10 @@ class DynamicBatchingTest(absltest.TestCase):
     self.assertEqual(results[0].tolist(), [43])
 
 
-class Example:
-  """A class of the reference's tests."""
-
-  def __init__(self, a, path=''):
-    if a == 'wrong':
-      raise ValueError('foo')
-    self._a = a
-    self._path = path
-
-  def inc(self):
-    self._a += 1
-
-  def compute(self, b):
-    return np.array([self._a + b], dtype=np.int32)
-
-  def wait(self):
-    time.sleep(0.5)
-
-  def something(self):
-    raise ValueError('foo')
-
-  def close(self):
-    if self._path:
-      pathlib.Path(self._path).write_text('was_closed')
-
-  @staticmethod
-  def _tensor_specs(method_name, kwargs, constructor_kwargs):
-    if method_name == 'compute':
-      return {'x': tf.TensorSpec([1 + 0 * kwargs['b']], tf.int32)}
-    if method_name == 'wait':
-      return tf.TensorSpec([], tf.int32)
-    return () if method_name in ('inc', 'something') else None
-
-
 class PyProcessTest(absltest.TestCase):
 
   def test_small(self):
-    p = py_process.PyProcess(Example, 1)
+    p = py_process.PyProcess(py_process_example.Example, 1)
     with py_process.PyProcessHook():
       self.assertIsNone(p.proxy.inc())
       result = p.proxy.compute(tf.constant(2))
@@ -216,12 +184,13 @@ class PyProcessTest(absltest.TestCase):
       p.proxy.inc()
 
   def test_a_call_starts_the_process(self):
-    p = py_process.PyProcess(Example, a=1)
+    p = py_process.PyProcess(py_process_example.Example, a=1)
     self.assertEqual(p.proxy.compute(2)['x'].numpy().tolist(), [3])
+    self.assertFalse(p.proxy.has_tensorflow())  # The process starts fast.
     p.close(session=None)
 
   def test_close_ends_waiting_calls(self):
-    p = py_process.PyProcess(Example, 1)
+    p = py_process.PyProcess(py_process_example.Example, 1)
     hook = py_process.PyProcessHook()
     hook.begin()
     caught = []
@@ -239,14 +208,14 @@ class PyProcessTest(absltest.TestCase):
     self.assertLen(caught, 1)
 
   def test_error_in_constructor(self):
-    p = py_process.PyProcess(Example, 'wrong')
+    p = py_process.PyProcess(py_process_example.Example, 'wrong')
     with self.assertRaisesRegex(errors.EnvironmentProcessError, 'foo'):
       p.start()
 
   def test_close_after_error_and_otherwise(self):
     for is_error in (False, True):
       path = self.create_tempfile().full_path
-      p = py_process.PyProcess(Example, 1, path=path)
+      p = py_process.PyProcess(py_process_example.Example, 1, path=path)
       p.start()
       if is_error:
         with self.assertRaisesRegex(errors.EnvironmentProcessError, 'foo'):
@@ -326,6 +295,7 @@ class AgentTest(parameterized.TestCase):
       return experiment.build_actor(agent, env, 'level',
                                     environments.DEFAULT_ACTION_SET)
 
+  @eager.eagerly()
   def test_the_steps_of_an_actor(self):
     agent = experiment.Agent(9)
     env = environments.FlowEnvironment(_Counter())
@@ -417,6 +387,7 @@ class AgentTest(parameterized.TestCase):
 
   @parameterized.parameters('abs_one', 'soft_asymmetric')
   @pytest.mark.slow
+  @eager.eagerly()
   def test_update_by_the_formulas(self, reward_clipping):
     agent = experiment.Agent(9)
     unrolls = [self._unroll(agent) for _ in range(2)]
@@ -527,12 +498,14 @@ MUTATIONS = (
         ('steps are not ordered', 'flow + 1', 'flow'),
         ('the first output begins no episode', 'tf.constant(True)',
          'tf.constant(False)'))),
-    dict(file='compat/scalable_agent/py_process', catches=(
+    dict(file='compat/scalable_agent/served', catches=(
         'PyProcessTest.test_close_after_error_and_otherwise'), rows=(
         ('an error leaves the object open', '        self.close()',
-         '        pass'),
+         '        pass'),)),
+    dict(file='compat/scalable_agent/py_process', catches=(
+        'PyProcessTest.test_close_after_error_and_otherwise'), rows=(
         ('a closed process leaves the object open', "process.call('close')",
-         'pass'))),
+         'pass'),)),
     dict(file='compat/scalable_agent/py_process', catches=(
         'PyProcessTest.test_close_ends_waiting_calls'), rows=(
         ('a waiting call returns', '    if self._is_closed:\n      raise',

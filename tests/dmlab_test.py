@@ -837,12 +837,11 @@ class StartTest(_FakeLab, parameterized.TestCase):
         r'7.5 seconds \(--step_timeout_s; at the start, 1 s x '):
       env.initial()
 
-  @parameterized.parameters(('', 2, 5), ('Compiles.', 2, 7))
+  @parameterized.parameters(('', 2, 2), ('Compiles.', 2, 3))
   def test_steps_may_compile(self, compiling, per_process, timeout_s):
     settings = environments.EnvironmentSettings(
-        num_action_repeats=1, step_timeout_s=5,
+        num_action_repeats=1, step_timeout_s=2,
         environments_per_process=per_process)
-    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', 1.))
     self.enter_context(mock.patch.object(starts, 'num_cores', lambda: 64))
     level = 'fake/Hangs-v0'
     env = gymnasium_env.GymnasiumVector(
@@ -850,6 +849,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
         settings, compiling=compiling)
     self.addCleanup(env.close)
     env.initial()
+    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', .5))
     with self.assertRaisesRegex(
         errors.EnvironmentProcessLostError,
         rf'did not answer within {timeout_s} seconds'):

@@ -187,8 +187,8 @@ class PagesTest(parameterized.TestCase):
 
   @pytest.mark.slow
   def test_path_of_calls_is_that_of_a_training(self):
-    path = _text('docs/architecture.md').partition('<!-- path -->')[2]
-    names = re.findall(r'^\| `(\w+)` \|', path.partition('<!--')[0], re.M)
+    names = house.documented_way_to_the_gradient(_ROOT)
+    self.assertNotEmpty(names)
     self.assertEqual(names, house.way_to_the_gradient(_ROOT))
 
 

@@ -6,9 +6,12 @@ compiled updates are the eager ones is tested in `learner_test` and
 `off_policy_test`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
+import dataclasses
 
+from scalable_agent.runs import training
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 
@@ -24,3 +27,12 @@ def eagerly() -> Iterator[None]:
     yield
   finally:
     tf.config.run_functions_eagerly(False)
+
+
+@eagerly()
+def train(config: config_lib.Config, hooks: Sequence[Callable] = ()) -> None:
+  """Trains with few updates, where actors and learner take turns."""
+  settings = {} if config.algorithm == 'impala' else {
+      'updates_per_call': 1}  # No loop in a graph.
+  training.train(dataclasses.replace(
+      config, deterministic=True, num_actor_groups=1, **settings), hooks=hooks)

@@ -227,7 +227,7 @@ class BreakoutTest(environment_contract.EnvironmentContract,
 @pytest.mark.slow
 class AtariTest(parameterized.TestCase):
 
-  @parameterized.product(game=['Breakout', 'Seaquest'], life_loss=[True, False])
+  @parameterized.parameters(('Breakout', True), ('Seaquest', False))
   def test_is_the_protocol(self, game, life_loss):
     """Replays games, frame by frame, on the bare emulator."""
     env = environments.make_vec(
@@ -246,7 +246,7 @@ class AtariTest(parameterized.TestCase):
     stack = [blank, blank, blank, frame]
     output = env.initial()
     game_return, game_steps, num_games, num_lives_lost = 0, 0, 0, 0
-    while num_games < 2:
+    while num_games < 1 or game_steps < 40:  # A game, and the next one's begin.
       if game_steps < 8 or game_steps % 16 == 0:
         np.testing.assert_allclose(
             output.observation[0], [_resized(frame) for frame in stack],
@@ -282,7 +282,7 @@ class AtariTest(parameterized.TestCase):
         num_games += 1
       else:
         self.assertEqual(output.last_observation, ())
-    self.assertGreaterEqual(num_lives_lost, 6)
+    self.assertGreaterEqual(num_lives_lost, 3)
 
   @pytest.mark.storm
   def test_games_begin_with_0_to_max_noops_frames(self):
@@ -642,12 +642,12 @@ class GymnasiumTest(parameterized.TestCase):
     env = self.make(
         'fake/Hangs-v0', 'fake/Hangs-v0',
         settings=environments.EnvironmentSettings(
-            num_action_repeats=1, step_timeout_s=5))
+            num_action_repeats=1, step_timeout_s=2))
     env.initial()
     env.step(np.array([0, 0]))
     with self.assertRaisesRegex(
         errors.EnvironmentProcessError,
-        r'environment 1 \(fake/Hangs-v0\) did not answer within 5 seconds'):
+        r'environment 1 \(fake/Hangs-v0\) did not answer within 2 seconds'):
       env.step(np.array([0, 0]))
     self.assert_ended(env)
 

@@ -23,6 +23,7 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
+import eager
 import in_process
 import metrics_test
 import numpy as np
@@ -159,10 +160,10 @@ class ProcessTest(parameterized.TestCase):
     return process.returncode, output
 
   def test_trains_goes_on_and_tests(self):
-    code, output = self._run('--total_environment_frames=1000', '--xla=none')
+    code, output = self._run('--total_environment_frames=1000', *_CHEAP)
     self.assertEqual(code, 0, output)
     self.assertIn('1,000 of 1,000 frames (100.0 %)', output)
-    main = functools.partial(_main, f'--logdir={self.logdir}', '--xla=none')
+    main = functools.partial(_main, f'--logdir={self.logdir}', *_CHEAP)
     code, output = main('--total_environment_frames=1500')
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'Resuming from .*ckpt-100, 1,000 frames')
@@ -206,7 +207,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(code, 0, output)
     self.assertIn('# Test of catch after 1,500 frames', output)
 
-    code, output = main('--agent=mlp', '--nouse_lstm')
+    code, output = main('--use_lstm')
     self.assertEqual(code, 2, output)
     self.assertIn('holds a checkpoint of another agent', output)
     self.assertTrue(output.strip().endswith(
@@ -406,9 +407,9 @@ class FullDiskTest(absltest.TestCase):
   def test_training_goes_on(self):
     logdir = self.create_tempdir().full_path
     found = self._run(f'--logdir={logdir}', *_CHEAP,
-                      '--total_environment_frames=1000')
+                      '--total_environment_frames=100')
     self.assertEqual(found, (0, ''))
-    self.assertEqual(checkpointing.latest_number(logdir), 100)
+    self.assertEqual(checkpointing.latest_number(logdir), 10)
 
   @pytest.mark.slow
   def test_tables_are_not_lost_in_silence(self):
@@ -618,7 +619,7 @@ class TestModeTest(absltest.TestCase):
         num_actors=1, batch_size=1, unroll_length=2, num_action_repeats=1,
         use_lstm=False, xla='none', level_name='MountainCar-v0,counting',
         test_num_episodes=2)
-    training.train(config_lib.Config(
+    eager.train(config_lib.Config(
         **cls.settings_of_class, logdir=trained.name,
         total_environment_frames=2))
 

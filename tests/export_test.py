@@ -121,7 +121,9 @@ class BoundsTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
       (f'{name}_{weight:g}', *entry, weight)
-      for name, entry in _HEADS.items() for weight in (3.0, -1e6, 1e6))
+      for name, entry in _HEADS.items() for weight in (3.0, -1e6, 1e6)
+      # Equal logits are one distribution, large or small.
+      if entry[0].size or weight != 3.0)
   def test_every_head_stays_within_the_action_space(
       self, action, settings, weight):
     observation = np.zeros([1, 2], np.float32)

@@ -784,6 +784,24 @@ class NumberedGoals(Goals):
     return np.full(np.shape(achieved_goal)[:-1], self._number)
 
 
+class Steps(gymnasium.Env):
+  """The reward of each of three steps is `reward`."""
+  observation_space = spaces.Box(-1, 1, (2,), np.float32)
+  action_space = spaces.Discrete(2)
+
+  def __init__(self, reward=1.):
+    self._reward = reward
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._step = 0
+    return np.zeros(2, np.float32), {}
+
+  def step(self, action):
+    self._step += 1
+    return np.zeros(2, np.float32), self._reward, self._step == 3, False, {}
+
+
 class TupleOfParts(Sampled):
   """Vectors and a number in a tuple, of more than ten parts."""
   observation_space = spaces.Tuple([

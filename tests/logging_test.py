@@ -82,10 +82,12 @@ class RunTest(parameterized.TestCase):
   @eager.eagerly()
   def test_every_scalar_is_explained(self, algorithm, level, settings):
     if algorithm in ('impala', 'appo'):
-      settings = dict(settings, batch_size=2, total_environment_frames=60)
+      settings = dict(settings, batch_size=2, total_environment_frames=60,
+                      use_lstm=False)
     else:
       settings = dict(settings, min_replay_steps=20, replay_steps=99,
-                      total_environment_frames=40, batch_size=4)
+                      total_environment_frames=40, batch_size=4,
+                      updates_per_step=.25)
     if algorithm != 'impala':
       settings['updates_per_call'] = 1  # No loop in a graph.
     if (algorithm, level) == ('mpo', 'target'):

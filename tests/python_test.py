@@ -10,7 +10,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
-import gymnasium
+import fake_environments
 import numpy as np
 import pytest
 import scalable_agent
@@ -23,24 +23,6 @@ from scalable_agent.runs import training
 from scalable_agent.settings import recipes
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
-class _Steps(gymnasium.Env):
-  """The reward of each of three steps is `reward`."""
-  observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
-  action_space = gymnasium.spaces.Discrete(2)
-
-  def __init__(self, reward=1.):
-    self._reward = reward
-
-  def reset(self, *, seed=None, options=None):
-    super().reset(seed=seed)
-    self._step = 0
-    return np.zeros(2, np.float32), {}
-
-  def step(self, action):
-    self._step += 1
-    return np.zeros(2, np.float32), self._reward, self._step == 3, False, {}
 
 
 class RecipeTest(parameterized.TestCase):
@@ -71,8 +53,9 @@ class EnvironmentTest(parameterized.TestCase):
   @pytest.mark.storm
   def test_a_function_is_a_level(self):
     for reward in 1., 2.:  # The second function replaces the first one.
-      own_levels.register('steps_of_test', lambda reward=reward: _Steps(
-          reward))
+      own_levels.register(
+          'steps_of_test',
+          lambda reward=reward: fake_environments.Steps(reward))
       with environments.make_vec(['steps_of_test'] * 2, [1, 2]) as env:
         env.initial()
         self.assertEqual(
@@ -83,9 +66,9 @@ class EnvironmentTest(parameterized.TestCase):
   def test_names_of_other_levels_are_refused(self):
     for name in 'CartPole-v1', 'ALE/Pong-v5', 'catch', 'lab/x', 'a:b':
       with self.assertRaisesRegex(errors.LevelError, 'choose a new name'):
-        own_levels.register(name, _Steps)
+        own_levels.register(name, fake_environments.Steps)
     with self.assertRaisesRegex(errors.LevelError, 'cannot be the name'):
-      own_levels.register('my level', _Steps)
+      own_levels.register('my level', fake_environments.Steps)
 
   @pytest.mark.slow
   def test_trains_and_returns_the_agent(self):
@@ -94,10 +77,12 @@ class EnvironmentTest(parameterized.TestCase):
         num_actors=2, batch_size=2, unroll_length=5, agent='mlp',
         hidden_sizes='8', use_lstm=False, xla='none',
         environment_kwargs={'reward': 2}, total_environment_frames=20)
-    agent = scalable_agent.train(config, env=_Steps)
+    # A module without TensorFlow: four processes import the environment.
+    agent = scalable_agent.train(config, env=fake_environments.Steps)
     self.assertEqual(agent.num_env_frames, 20)
     self.assertEqual(agent.play(num_episodes=1), [6])
-    self.assertEqual(agent.play(_Steps(5.), num_episodes=1), [15])
+    self.assertEqual(
+        agent.play(fake_environments.Steps(5.), num_episodes=1), [15])
 
 
   def _train(self, **settings):

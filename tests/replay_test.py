@@ -266,7 +266,7 @@ def _train(test, **settings):
       'logdir': test.create_tempdir().full_path, 'level_name': 'counting',
       'agent': 'mlp', 'num_action_repeats': 1, 'num_actors': 3,
       'num_actor_groups': 1, 'batch_size': 4, 'unroll_length': 5,
-      'total_environment_frames': 600, 'xla': 'none',
+      'total_environment_frames': 600, 'xla': 'none', 'use_lstm': False,
       # Large rewards would make one action certain, and unrolls equal.
       'reward_clipping': 'abs_one', **settings})
   batches = []
@@ -286,11 +286,12 @@ class RunTest(parameterized.TestCase):
 
   def test_a_run_makes_all_updates_of_its_last_collection(self):
     _, batches = _train(
-        self, replay_capacity=16, unrolls_per_collect=4, updates_per_collect=3)
-    self.assertLen(batches, 600 // (4 * 5) * 3)
+        self, replay_capacity=16, unrolls_per_collect=4, updates_per_collect=3,
+        total_environment_frames=100)
+    self.assertLen(batches, 100 // (4 * 5) * 3)
 
   def test_a_run_with_replay(self):
-    config, batches = _train(self, replay_capacity=10)
+    config, batches = _train(self, replay_capacity=10, use_lstm=True)
     # Half of four unrolls is fresh, so an update learns from 2 x 5 new frames.
     self.assertLen(batches, 600 // 10)
     unroll = lambda batch, i: (
@@ -329,7 +330,8 @@ class RunTest(parameterized.TestCase):
     self.assertEqual(int(episodes[-1]['num_env_frames']), 600)
 
   def test_states_of_replayed_unrolls_are_those_they_were_made_with(self):
-    _, batches = _train(self, replay_capacity=4, total_environment_frames=200)
+    _, batches = _train(self, replay_capacity=4, use_lstm=True,
+                        total_environment_frames=200)
     states = np.concatenate([b.start.agent_state[0] for b in batches])
     self.assertTrue(np.any(states))  # Of the LSTM: not all zero.
     starts = [b.steps.env_outputs.observation[0, :, 0] for b in batches]

@@ -112,7 +112,6 @@ class StateTest(parameterized.TestCase):
   @parameterized.named_parameters(
       ('load_step_play', _play),
       ('make_vec', _make),
-      ('train', lambda self: self._train(self.create_tempdir().full_path)),
       ('evaluate', lambda self: self._train(
           self.create_tempdir().full_path, '--eval_every_frames=200')),
       ('resume', lambda self: self._train(

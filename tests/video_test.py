@@ -18,6 +18,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import eager
 import gymnasium
 import imageio.v2
 import imageio_ffmpeg
@@ -186,7 +187,7 @@ class AtariTest(parameterized.TestCase):
   @parameterized.parameters((0., False), (.25, True))
   def test_it_is_the_same_game(self, repeat_action_probability, fire):
     settings = sections.EnvironmentSettings(
-        mode='video', max_episode_frames=400,
+        mode='video', max_episode_frames=200,
         num_action_repeats=4, fire_on_reset=fire,
         repeat_action_probability=repeat_action_probability)
     rng = np.random.default_rng(0)
@@ -199,18 +200,18 @@ class AtariTest(parameterized.TestCase):
         env.initial()
         films = {i: [_Collected.all[i]] for i in range(2)}
         num_ends, now, before = 0, [], []
-        for t in range(220):
+        for t in range(110):
           output = env.step(rng.integers(0, 18, 2))
           for index in range(2):
             film = films[index][-1]
             if output.info.episode_end[index]:
               num_ends += 1
               self.assertTrue(film.is_closed)
-              self.assertLessEqual(len(film.pictures), 401)
+              self.assertLessEqual(len(film.pictures), 201)
               films[index].append(next(
                   f for f in _Collected.all if not f.is_closed
                   and f.path.startswith(f'd/{index}-')))
-            elif t % 20 == 0:
+            elif t % 10 == 0:
               for end, differences in (0, now), (-4, before):
                 if len(film.pictures) > 6:
                   seen = np.maximum(*map(_grey, film.pictures[
@@ -268,9 +269,9 @@ class VideoModeTest(absltest.TestCase):
     root = tempfile.TemporaryDirectory()
     cls.addClassCleanup(root.cleanup)
     cls.logdir = os.path.join(root.name, 'catch')
-    training.train(config_lib.Config(
+    eager.train(config_lib.Config(
         level_name='catch', logdir=cls.logdir, agent='mlp', xla='none',
-        unroll_length=5, batch_size=4, total_environment_frames=100))
+        unroll_length=5, batch_size=4, total_environment_frames=20))
 
   def _main(self, *args):
     return in_process.main(
@@ -323,7 +324,7 @@ class VideoModeTest(absltest.TestCase):
 
   def test_no_pictures(self):
     logdir = self.create_tempdir().full_path
-    training.train(config_lib.Config(
+    eager.train(config_lib.Config(
         level_name='memory', logdir=logdir, agent='mlp', xla='none',
         unroll_length=5, batch_size=4, total_environment_frames=20))
     code, output = self._main(f'--logdir={logdir}')

@@ -309,7 +309,7 @@ class Note(NamedTuple):
 class Sample(NamedTuple):
   """A batch in host arrays, which the next sample may overwrite.
 
-  For `K > 1` updates, unrolls have `K * B` columns; other data `[K, B, ...]`.
+  For `K > 1` updates, unrolls have `K * B` columns; else `K` is the first axis.
 
   Attributes:
     data: the items.

@@ -62,11 +62,11 @@ class Learner:
       optimizers: an optimizer and its learning rate for each group.
       seed: seed of the losses' random numbers.
       clip_gradient_norm: the largest norm of the gradient of a group, or None.
-      clip_gradient_value: the largest size of a number before that; or None.
+      clip_gradient_value: the largest size of its numbers before that, or None.
       micro_batch_size: the number of columns that are processed at once, which
         saves memory; None for all. The update is that of the whole batch.
       updates_per_call: `K`, the updates of one compiled loop.
-      jit_compile: whether XLA compiles; never a loop of several learners.
+      jit_compile: whether XLA compiles updates, no loop of several learners.
       collectives: the other learners, if there are any. Each learner has a part
         of the batch, and all learners make the update of the whole batch.
       has_mean_losses: whether losses are means over the batch, not sums.

@@ -15,6 +15,7 @@ import threading
 import weakref
 
 from scalable_agent import errors
+from scalable_agent.compat.scalable_agent import served
 from scalable_agent.experience import structs
 from scalable_agent.processes import remote
 from scalable_agent.settings.environment_settings import EnvironmentSettings
@@ -22,29 +23,6 @@ import tensorflow as tf
 import tree
 
 _TIMEOUT_S = EnvironmentSettings().step_timeout_s
-
-
-class _Served:
-  """The object, in the process; an error of a method closes the object."""
-
-  def __init__(self, type_: type, kwargs: Mapping[str, object]):
-    self._object = type_(**kwargs)
-
-  def call(self, name: str, args: tuple) -> list | None:
-    """Returns the flat result of a method."""
-    try:
-      result = getattr(self._object, name)(*args)
-      return None if result is None else tree.flatten(result)
-    except Exception:
-      try:
-        self.close()
-      except Exception:  # pylint: disable=broad-except
-        pass  # The first error is the one to show.
-      raise
-
-  def close(self) -> None:
-    """Closes the object, if the object has `close`."""
-    getattr(self._object, 'close', lambda: None)()
 
 
 class _Proxy:
@@ -86,7 +64,8 @@ class _Proxy:
       if self._process is None and not self._is_closed:
         self._process = remote.Remote(
             self._type.__name__,
-            functools.partial(_Served, self._type, self._kwargs), _TIMEOUT_S)
+            functools.partial(served.Served, self._type, self._kwargs),
+            _TIMEOUT_S)
 
   def _close(self) -> None:
     with self._lock:
