@@ -238,7 +238,8 @@ class AdviceTest(parameterized.TestCase):
       (_facts(step_s=.001, reset_s=.1), {}),
       (_facts(reset_s=1.), {'num_actor_groups': '16'}),
       (_facts(reset_s=1., lengths=[200]), {}),
-      (_continuous(rewards=np.full(100, 2.9)), {}),
+      (_continuous(rewards=np.full(100, 3.5)), {}),
+      (_continuous(rewards=np.full(100, 5.)), {'reward_scale': '0.2'}),
       (_continuous(rewards=np.array([-8., 10., 0.])), {'reward_scale': '0.1'}),
       (_continuous(rewards=np.full(100, -2500.)), {'reward_scale': '0.0004'}),
       (_facts(rewards=np.full(100, 9.)), {}))

@@ -76,8 +76,8 @@ class Joined(
     self._check('normalise_advantages', not self.normalise_advantages or (
         self.num_learners == 1 and self.micro_batch_size in (
             0, self.batch_size)),
-                'needs the whole batch at once: no --num_learners and no '
-                '--micro_batch_size')
+                'needs the whole batch at once: leave out --num_learners and '
+                '--micro_batch_size, or add --nonormalise_advantages')
     self._check('updates_per_call', self.can_call(self.updates_per_call or 1),
                 'must divide the updates of all --passes and '
                 '--target_policy_period, and be a divisor or a multiple of the '
