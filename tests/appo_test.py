@@ -616,7 +616,7 @@ class SettingsTest(parameterized.TestCase):
       (dict(batch_size=12, passes=33), 11), (dict(target_policy_period=4), 2),
       (dict(micro_batch_size=1), 1), (dict(overlap=True), 1),
       (dict(use_lstm=True), 1), (dict(agent='nature'), 1),
-      (dict(updates_per_call=3), 3),
+      (dict(addon='module:function'), 24), (dict(updates_per_call=3), 3),
       (dict(updates_per_call=3, num_learners=2, ray_address='local'), 3),
       (dict(updates_per_call=2, agent='nature', xla='all', batch_size=6), 2))
   def test_updates_per_call(self, settings, number):
@@ -626,8 +626,9 @@ class SettingsTest(parameterized.TestCase):
         structs.ArraySpec((3,), np.dtype(np.float32)), on_cpu=True,
         num_groups=1)
     self.assertEqual(resolved.updates_per_call, number)
-    self.assertEqual(resolved.xla, 'all' if number > 1 else (
-        'policy' if config.agent == 'auto' else 'none'))
+    self.assertEqual(
+        resolved.xla, 'all' if number > 1 and not config.addon else (
+            'policy' if config.agent == 'auto' else 'none'))
 
   def test_waiting(self):
     turns = lambda **settings: config_lib.Config(
@@ -825,8 +826,8 @@ class TrainingTest(parameterized.TestCase):
 
   @pytest.mark.storm
   def test_runs_can_be_repeated(self):
-    settings = dict(deterministic=True, num_actor_groups=1,
-                    save_checkpoint_frames=60)
+    settings = dict(deterministic=True, num_actor_groups=1, xla='all',
+                    save_checkpoint_frames=60, updates_per_call=6)
     (_, one), (_, two) = [self._train(**settings) for _ in range(2)]
     for a, b in zip(tree.flatten(one.state), tree.flatten(two.state),
                     strict=True):
@@ -909,6 +910,9 @@ MUTATIONS = (
             ('old weights for actors that do not wait',
              'not self.use_lstm and self.takes_turns',
              'not self.use_lstm'),
+            ('XLA compiles addons',
+             'has_loop = not self.addon and (',
+             'has_loop = ('),
             ('a loop of one update is compiled',
              'and resolved.updates_per_call > 1)',
              'and True)'),

@@ -837,10 +837,10 @@ class StartTest(_FakeLab, parameterized.TestCase):
         r'7.5 seconds \(--step_timeout_s; at the start, 1 s x '):
       env.initial()
 
-  @parameterized.parameters(('', 2, 2), ('Compiles.', 2, 3))
+  @parameterized.parameters(('', 2, 5), ('Compiles.', 2, 7))
   def test_steps_may_compile(self, compiling, per_process, timeout_s):
     settings = environments.EnvironmentSettings(
-        num_action_repeats=1, step_timeout_s=2,
+        num_action_repeats=1, step_timeout_s=5,
         environments_per_process=per_process)
     self.enter_context(mock.patch.object(starts, 'num_cores', lambda: 64))
     level = 'fake/Hangs-v0'

@@ -642,12 +642,12 @@ class GymnasiumTest(parameterized.TestCase):
     env = self.make(
         'fake/Hangs-v0', 'fake/Hangs-v0',
         settings=environments.EnvironmentSettings(
-            num_action_repeats=1, step_timeout_s=2))
+            num_action_repeats=1, step_timeout_s=5))
     env.initial()
     env.step(np.array([0, 0]))
     with self.assertRaisesRegex(
         errors.EnvironmentProcessError,
-        r'environment 1 \(fake/Hangs-v0\) did not answer within 2 seconds'):
+        r'environment 1 \(fake/Hangs-v0\) did not answer within 5 seconds'):
       env.step(np.array([0, 0]))
     self.assert_ended(env)
 

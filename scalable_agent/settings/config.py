@@ -167,8 +167,9 @@ class Config(sections.AllSections):
       resolved = dataclasses.replace(
           resolved, updates_per_call=resolved._updates_per_call())
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
-      has_loop = self.algorithm == 'ddqn' or (
-          self.algorithm == 'appo' and resolved.updates_per_call > 1)
+      # XLA may not know the operations of an addon.
+      has_loop = not self.addon and (self.algorithm == 'ddqn' or (
+          self.algorithm == 'appo' and resolved.updates_per_call > 1))
       xla = ('none' if agent != 'mlp' or not on_cpu else
              'all' if has_loop else 'policy')
     resolved = dataclasses.replace(resolved, xla=xla)
@@ -176,10 +177,9 @@ class Config(sections.AllSections):
       return resolved
     size = self.micro_batch_size
     if not size:
-      is_cut = agent == 'deep' or (
-          agent in ('shallow', 'nature') and xla == 'all')
-      is_cut = is_cut and on_cpu and not self.normalise_advantages and (
-          resolved.updates_per_call <= 1)
+      is_cut = (agent == 'deep' or agent in ('shallow', 'nature') and xla == 'all'
+                ) and on_cpu and not self.normalise_advantages and (
+                    resolved.updates_per_call <= 1)
       size = self._small_micro_batch() if is_cut else self.batch_size
     return dataclasses.replace(resolved, micro_batch_size=size)
 
