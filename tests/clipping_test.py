@@ -60,8 +60,11 @@ class DefaultTest(parameterized.TestCase):
 
 class WatchTest(parameterized.TestCase):
 
-  def test_rewards_are_counted_over_the_first_thousand(self):
-    watch = clipping.Watch(_config(reward_clipping='abs_one'))
+  @parameterized.parameters(
+      ('impala', '--normalise_returns'), ('sac', '--reward_scale'))
+  def test_rewards_are_counted_over_the_first_thousand(self, algorithm, flag):
+    watch = clipping.Watch(
+        _config(reward_clipping='abs_one', algorithm=algorithm))
     rewards = np.zeros(1000)
     rewards[:101] = np.linspace(1.5, 400, 101)
     self.assertEmpty(watch([_note(rewards[:500]), _note(rewards[500:999])]))
@@ -69,7 +72,7 @@ class WatchTest(parameterized.TestCase):
     self.assertStartsWith(
         line, '10 % of the first 1,000 rewards are outside [-1, 1] (from 0 '
         'to 400), and are clipped to [-1, 1]: sizes are lost.')
-    self.assertIn('--reward_clipping=none', line)
+    self.assertEndsWith(line, f'--reward_clipping=none, perhaps with {flag}.')
     self.assertEmpty(watch([_note(np.full(2000, 9.))]))  # Said once.
 
   def test_later_rewards_are_not_judged(self):

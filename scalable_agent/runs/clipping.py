@@ -116,13 +116,13 @@ class Watch:
     share = float(np.mean(np.abs(rewards) > limit))
     if share <= _SHARE:
       return []
-    normalise = ('' if self._settings.is_off_policy
-                 else ', perhaps with --normalise_returns')
+    flag = ('--reward_scale' if self._settings.is_off_policy
+            else '--normalise_returns')
     return [f'{_percent(share)} of the first {len(rewards):,} rewards are '
             f'outside [-{limit:g}, {limit:g}] (from '
             f'{rewards.min():.4g} to {rewards.max():.4g}), and are '
             f'{_TREATMENT[mode]}: sizes are lost. If sizes count, use '
-            f'--reward_clipping=none{normalise}.']
+            f'--reward_clipping=none, perhaps with {flag}.']
 
   def _of_actions(self, actions: np.ndarray) -> list[str]:
     self._num_steps += len(actions)
