@@ -79,6 +79,8 @@ PROBLEMS = {
     'flappy_bird': Problem(
         'flappy_bird_gymnasium:FlappyBird-v0', 100_000, False,
         {'use_lidar': False}),
+    'reacher': Problem('Reacher-v5', 10_000, True),
+    'frozen_lake': Problem('FrozenLake-v1', 50_000),
 }
 
 

@@ -335,7 +335,7 @@ class MeasuringTest(parameterized.TestCase):
   def test_appo_collects_as_many_unrolls_as_the_recipe(self):
     flags = ['--recipe=appo_vectors', '--num_actors=auto']
     config = experiment.parse(flags)
-    self.assertEqual((config.unrolls_per_collect, config.batch_size), (16, 4))
+    self.assertEqual((config.unrolls_per_collect, config.batch_size), (16, 2))
     self.assertEqual(config_lib.Config.from_recipe(
         'appo_vectors', num_actors=0).unrolls_per_collect, 16)
     self.assertEqual(experiment.parse(

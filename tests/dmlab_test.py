@@ -849,7 +849,7 @@ class StartTest(_FakeLab, parameterized.TestCase):
         settings, compiling=compiling)
     self.addCleanup(env.close)
     env.initial()
-    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', .5))
+    self.enter_context(mock.patch.object(starts, 'TIMEOUT_S', 1.))
     with self.assertRaisesRegex(
         errors.EnvironmentProcessLostError,
         rf'did not answer within {timeout_s} seconds'):

@@ -700,8 +700,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         sums.append([v.numpy() for v in learner._mover.variables])
         _step(learner, unroll._replace(steps=steps), 0)
 
-    with eager.eagerly():
-      learn(alone)
+    learn(alone)
     [first, *_], sums = sums, []
     learners = _pair(
         lambda learner, rank: learn(

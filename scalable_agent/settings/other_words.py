@@ -57,6 +57,8 @@ _ADVICE = {
         'log_std_init log_std std initial_stddev actor_logstd',
     '--scale_from_state, with --algorithm=impala or appo':
         'sigma sigma_type free_log_std',
+    '--separate_baseline (impala, appo)':
+        'vf_share_layers actor_critic_share_weights share_features_extractor',
     '--clip_gradient_norm': 'max_grad_norm grad_clip gradient_clip grad_norm '
                             'max_gradient_norm',
     '--normalise_observations': 'normalize_input norm_obs normalize_obs '
