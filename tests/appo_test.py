@@ -647,7 +647,7 @@ _SPEC = structs.EnvironmentSpec(
     1)
 
 
-def _outputs_and_gradients(agent, x):
+def _outputs_and_variables(agent, x):
   """Returns outputs, and the variables of policy and of baseline."""
   shape = x.shape[:2]
   with tf.GradientTape(persistent=True) as tape:
@@ -708,7 +708,7 @@ class AgentTest(parameterized.TestCase, tf.test.TestCase):
     for variable in agent.trainable_variables:
       variable.assign(rng.normal(size=variable.shape))
     x = rng.normal(size=[2, 4, 3]).astype('f')
-    outputs, policy, baseline = _outputs_and_gradients(agent, x)
+    outputs, policy, baseline = _outputs_and_variables(agent, x)
     *hidden, log_scale, kernel, bias = policy
     self.assertEqual(log_scale.shape, [2])
     self.assertEqual([v.shape for v in [*hidden, kernel, bias]],
@@ -729,7 +729,7 @@ class AgentTest(parameterized.TestCase, tf.test.TestCase):
         'shallow', spec, structs.ActionSpec((3,)), use_lstm=False,
         use_last_action_reward=False, separate_baseline=True, seed=1)
     x = np.random.default_rng(1).integers(0, 256, [2, 1, 72, 96, 3], np.uint8)
-    _, policy, baseline = _outputs_and_gradients(agent, x)
+    _, policy, baseline = _outputs_and_variables(agent, x)
     shared = {id(v) for v in policy} & {id(v) for v in baseline}
     torso = [v for v in agent.trainable_variables if id(v) in shared]
     self.assertEqual([v.shape for v in torso[::2]],
@@ -922,10 +922,10 @@ MUTATIONS = (
              'has_loop = not self.addon and (',
              'has_loop = ('),
             ('a loop of one update is compiled',
-             'and resolved.updates_per_call > 1)',
+             'and num_updates > 1)',
              'and True)'),
             ('micro-batches of several updates',
-             'resolved.updates_per_call <= 1)\n',
+             'num_updates <= 1)\n',
              'True)\n'),
         )),
     dict(

@@ -394,7 +394,7 @@ MUTATIONS = (
     dict(file='runs/measuring', catches=(
         'test_updates_of_appo_are_those_of_the_run'), rows=(
         ('updates of actors that do not wait',
-         'for config in (trial, asked)', 'for config in (trial, trial)'),
+         'of_run = resolve(asked)', 'of_run = resolve(trial)'),
     )),
     dict(file='runs/measuring', catches=(
         'test_updates_of_appo_learn_while_measured'), rows=(

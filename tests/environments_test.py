@@ -227,7 +227,7 @@ class BreakoutTest(environment_contract.EnvironmentContract,
 @pytest.mark.slow
 class AtariTest(parameterized.TestCase):
 
-  @parameterized.parameters(('Breakout', True), ('Seaquest', False))
+  @parameterized.product(game=['Breakout', 'Seaquest'], life_loss=[True, False])
   def test_is_the_protocol(self, game, life_loss):
     """Replays games, frame by frame, on the bare emulator."""
     env = environments.make_vec(
@@ -246,7 +246,7 @@ class AtariTest(parameterized.TestCase):
     stack = [blank, blank, blank, frame]
     output = env.initial()
     game_return, game_steps, num_games, num_lives_lost = 0, 0, 0, 0
-    while num_games < 1 or game_steps < 40:  # A game, and the next one's begin.
+    while num_games < 2:
       if game_steps < 8 or game_steps % 16 == 0:
         np.testing.assert_allclose(
             output.observation[0], [_resized(frame) for frame in stack],
@@ -282,7 +282,7 @@ class AtariTest(parameterized.TestCase):
         num_games += 1
       else:
         self.assertEqual(output.last_observation, ())
-    self.assertGreaterEqual(num_lives_lost, 3)
+    self.assertGreaterEqual(num_lives_lost, 6)
 
   @pytest.mark.storm
   def test_games_begin_with_0_to_max_noops_frames(self):

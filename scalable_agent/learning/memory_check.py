@@ -37,11 +37,11 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
     flag, number, items = '--replay_capacity', config.replay_capacity, 'unrolls'
     num_bytes = number * (unroll_bytes - _num_packed_bytes(config, spec))
     # Batches are learned from while the next batches are made.
-    number_of_call = config.updates_per_call or 1
-    of_call = f', --updates_per_call={number_of_call}' * (number_of_call > 1)
+    num_updates = config.updates_per_call or 1
+    of_call = f', --updates_per_call={num_updates}' if num_updates > 1 else ''
     memory.check(f'--batch_size={config.batch_size}{of_call} with '
                  f'--unroll_length={config.unroll_length}',
-                 2 * number_of_call * config.batch_size * unroll_bytes)
+                 2 * num_updates * config.batch_size * unroll_bytes)
     memory.check(f'--unrolls_per_collect={config.unrolls_per_collect} with '
                  f'--unroll_length={config.unroll_length}',
                  config.unrolls_per_collect * unroll_bytes)

@@ -99,10 +99,9 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                 0 if separate_baseline else None)
   torso = torsos.make(network, observation_spec, initializer_seed,
                       mlp(hidden_sizes[:num_shared]))
-  baseline = dense(1, 'baseline') if has_baseline else None
-  if normalise_returns:
-    baseline = pop_art.PopArt(dense(
-        len(return_levels) or 1, 'baseline', kernel='zeros'), return_levels)
+  baseline = pop_art.PopArt(
+      dense(len(return_levels) or 1, 'baseline', kernel='zeros'), return_levels
+  ) if normalise_returns else dense(1, 'baseline') if has_baseline else None
   if not has_zero_heads and policy_scale != 1.:
     initializer = layers.FanInTruncatedNormal(initializer_seed, policy_scale)
   params = (
@@ -114,8 +113,9 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     params = tf.keras.Sequential([mlp(hidden_sizes), params])
   agent = agents.Agent(
       torso, action_spec, head, params, baseline=baseline,
-      instruction_encoder=instructions.InstructionEncoder(initializer_seed)
-      if instruction_spec is not None else None,
+      instruction_encoder=(
+          instructions.InstructionEncoder(initializer_seed)
+          if instruction_spec is not None else None),
       core=layers.LSTM(lstm_units, initializer_seed) if use_lstm else None,
       has_skip=num_shared == 1,
       baseline_torso=mlp(hidden_sizes) if separate_baseline else None,

@@ -196,13 +196,14 @@ def _trial_settings(config: config_lib.Config, logdir: str, number: int,
 def _resolved(trial: config_lib.Config, asked: config_lib.Config,
               observation_spec: structs.ObservationSpec) -> config_lib.Config:
   """Resolves the settings of a group; updates are those of the run."""
-  of_group, of_run = (
-      config.resolved(observation_spec, on_cpu=layers.on_cpu(), num_groups=1)
-      for config in (trial, asked))
+  resolve = lambda config: config.resolved(
+      observation_spec, on_cpu=layers.on_cpu(), num_groups=1)
+  resolved = resolve(trial)
   if asked.algorithm != 'appo':
-    return of_group
-  return dataclasses.replace(  # Actors of the run may wait for updates.
-      of_group, xla=of_run.xla, updates_per_call=of_run.updates_per_call)
+    return resolved
+  of_run = resolve(asked)  # Actors of the run may wait for updates.
+  return dataclasses.replace(
+      resolved, xla=of_run.xla, updates_per_call=of_run.updates_per_call)
 
 
 class _Group:

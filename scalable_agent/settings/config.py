@@ -163,23 +163,23 @@ class Config(sections.AllSections):
     resolved = dataclasses.replace(
         self, agent=agent, dynamic_batching=sharing,
         num_actor_groups=self.num_actor_groups or num_groups)
-    if self.algorithm != 'impala':
-      resolved = dataclasses.replace(
-          resolved, updates_per_call=resolved._updates_per_call())
+    num_updates = (
+        resolved._updates_per_call() if self.algorithm != 'impala' else 0)
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
       # XLA may not know the operations of an addon.
       has_loop = not self.addon and (self.algorithm == 'ddqn' or (
-          self.algorithm == 'appo' and resolved.updates_per_call > 1))
+          self.algorithm == 'appo' and num_updates > 1))
       xla = ('none' if agent != 'mlp' or not on_cpu else
              'all' if has_loop else 'policy')
-    resolved = dataclasses.replace(resolved, xla=xla)
+    resolved = dataclasses.replace(
+        resolved, updates_per_call=num_updates, xla=xla)
     if self.is_off_policy:
       return resolved
     size = self.micro_batch_size
     if not size:
       is_cut = (agent == 'deep' or agent in ('shallow', 'nature') and xla == 'all'
                 ) and on_cpu and not self.normalise_advantages and (
-                    resolved.updates_per_call <= 1)
+                    num_updates <= 1)
       size = self._small_micro_batch() if is_cut else self.batch_size
     return dataclasses.replace(resolved, micro_batch_size=size)
 
@@ -211,9 +211,8 @@ class Config(sections.AllSections):
     if self.algorithm == 'appo':
       # Actors that do not wait want the newest weights.
       is_small = self.agent == 'mlp' and not self.use_lstm and self.takes_turns
-      return max(number for number in range(
-          1, _MAX_SMALL_UPDATES_PER_CALL + 1) if self.can_call(
-              number)) if is_small else 1
+      return max(filter(self.can_call, range(
+          1, 1 + (_MAX_SMALL_UPDATES_PER_CALL if is_small else 1))))
     if self.is_prioritised or self.use_lstm:
       return 1
     num_steps = self.num_actors * self.unroll_length
