@@ -177,9 +177,10 @@ class Config(sections.AllSections):
       return resolved
     size = self.micro_batch_size
     if not size:
-      is_cut = (agent == 'deep' or agent in ('shallow', 'nature') and xla == 'all'
-                ) and on_cpu and not self.normalise_advantages and (
-                    num_updates <= 1)
+      is_large = agent == 'deep' or (
+          agent in ('shallow', 'nature') and xla == 'all')
+      is_cut = (is_large and on_cpu and not self.normalise_advantages
+                and num_updates <= 1)
       size = self._small_micro_batch() if is_cut else self.batch_size
     return dataclasses.replace(resolved, micro_batch_size=size)
 
