@@ -2,6 +2,7 @@
 """Tests of the learner: alignment with actors, frames, rates, weights."""
 
 import functools
+import time
 from unittest import mock
 
 from absl.testing import parameterized
@@ -445,6 +446,35 @@ class WeightsTest(tf.test.TestCase):
                           expected.errors, rtol=1e-4)
 
 
+class MicroBatchesTest(tf.test.TestCase):
+
+  def test_they_are_computed_one_after_the_other(self):
+    events = []
+
+    def record(name, x, seconds=0.):
+      def run(x):
+        time.sleep(seconds)
+        events.append(name)
+        return x
+      # TensorFlow itself orders functions with state.
+      return tf.numpy_function(run, [x], tf.float32, stateful=False)
+
+    def compute(groups, data, importance_weights, seed):
+      del importance_weights, seed
+      loss = record('loss', data.steps.env_outputs.reward)
+      slices = tf.IndexedSlices(loss, tf.constant([0]), tf.constant([1, 1]))
+      [group] = groups
+      return ({group: [None, record('gradient', loss, .02), slices]},
+              {'total_loss': tf.reduce_sum(loss)}, {}, None, None)
+
+    batch = random_batch(make_learner(), batch_size=3)
+    run = tf.function(lambda data: gradients.of_parts(
+        compute, 1, ('agent',), data, None, tf.constant([0, 0])),
+                      autograph=False)
+    run(batch.data)
+    self.assertEqual(events, ['loss', 'gradient'] * 3)
+
+
 class _TwoGroups:
   """An algorithm with two optimizers, a target and a random loss.
 
@@ -706,6 +736,12 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/gradients',
+         catches='test_they_are_computed_one_after_the_other', rows=(
+        ('a micro-batch that waits for the loss before only',
+         '[g for of_group in gradients.values() for g in of_group\n'
+         '         if g is not None]', '[*sums.values()]'),
+    )),
     dict(file='learning/gradients', catches='test_parts_are_columns', rows=(
         ('every part is the first one', 'index * size if i', '0 * size if i'),
         ('parts overlap', 'index * size if i', 'index if i'),

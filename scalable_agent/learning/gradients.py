@@ -64,7 +64,9 @@ def of_parts(
   for start in range(0, batch_size, size):
     end = min(start + size, batch_size)
     part = unrolls.columns(data, start, end)
-    with tf.control_dependencies(list(sums.values())[:1]):
+    with tf.control_dependencies(
+        [g for of_group in gradients.values() for g in of_group
+         if g is not None]):
       # All micro-batches at once would need the memory of the batch.
       part = tree.map_structure(tf.identity, part)
     part_gradients, part_sums, part_means, part_errors, part_targets = compute(
