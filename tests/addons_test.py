@@ -2,13 +2,16 @@
 """Tests of further terms in the loss of a policy."""
 
 import dataclasses
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import eager
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
+from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -82,6 +85,27 @@ class AddonsTest(parameterized.TestCase):
                        by_term):
       np.testing.assert_allclose(a + c, b, rtol=1e-4, atol=1e-5)
 
+  @parameterized.parameters(('appo', .5), ('sac', 1.))
+  def test_several_learners_count_a_term_once(self, algorithm, share):
+    # The gradients of impala and appo are summed over learners.
+    one, two = collectives_lib.Alone(), collectives_lib.Alone()
+    two.size = 2
+    terms = []
+    for collectives in (one, two):
+      learner = training.make_learner(
+          _config(algorithm), _SPEC, addons={'pull': lambda agent, data: 8.},
+          collectives=collectives)
+      algorithm_with_term = learner.algorithm
+      with mock.patch.object(
+          algorithm_with_term, '_loss', lambda *args: base.Loss(
+              {'agent': 1., 'policy': 1.}, {}, {})):
+        loss = algorithm_with_term.loss(
+            None, None, ('agent', 'policy'), tf.constant([0, 0]))
+      group = 'policy' if 'policy' in learner.algorithm.groups else 'agent'
+      terms.append(float(loss.by_group[group]) - 1)
+      self.assertEqual(float(loss.means['pull']), 8)
+    self.assertEqual(terms, [8, 8 * share])
+
   @eager.eagerly()
   def test_a_function_of_the_command(self):
     config = _config('sac')
@@ -117,6 +141,10 @@ class AddonsTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='runs/setup', catches='test_several_learners_count_a_term_once',
+         rows=(
+        ('each learner adds the whole term', '1 / collectives.size)', '1.)'),
+    )),
     dict(file='runs/setup', catches='test_a_function_of_the_command', rows=(
         ('no addon of the command', '  if config.addon:', '  if False:'),)),
     dict(file='runs/setup', catches='test_wrong_functions_of_the_command',

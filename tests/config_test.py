@@ -577,7 +577,8 @@ class AlgorithmsTest(parameterized.TestCase):
   @parameterized.parameters(
       ('exploration_fraction', .5, 'exploration_decay', .9, 'ddqn'),
       ('initial_temperature', 3., 'exact_temperature', True, 'mpo'),
-      ('replay_fraction', .75, 'unrolls_per_collect', 4, 'impala'))
+      ('replay_fraction', .75, 'unrolls_per_collect', 4, 'impala'),
+      ('micro_batch_size', 2, 'addon', 'module:function', 'impala'))
   def test_what_has_no_effect_beside_another(
       self, name, value, other, of_other, algorithm):
     used = {'algorithm': algorithm}
@@ -1179,7 +1180,8 @@ class ResolvedTest(parameterized.TestCase):
       (dict(agent='nature', batch_size=32, unroll_length=20, xla='all'), True,
        4),
       (dict(agent='mlp', batch_size=32, unroll_length=20, xla='all'), True, 32),
-      (dict(agent='deep', batch_size=32, micro_batch_size=5), True, 5))
+      (dict(agent='deep', batch_size=32, micro_batch_size=5), True, 5),
+      (dict(agent='deep', batch_size=32, addon='module:function'), True, 0))
   def test_micro_batch_size(self, settings, on_cpu, expected):
     self.assertEqual(
         config_lib.Config(**settings).resolved(

@@ -19,6 +19,7 @@ from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.modes import test
+from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import setup
@@ -461,6 +462,29 @@ class TrainingTest(parameterized.TestCase):
           self._train(**settings)
     # There is a checkpoint in any case.
     self.assertGreater(checkpointing.latest_number(self.logdir), 0)
+
+  def test_a_signal_during_the_last_games(self):
+    self.logdir = self.create_tempdir().full_path
+    settings = dict(total_environment_frames=60, unroll_length=10,
+                    use_lstm=False, eval_every_frames=50)
+
+    def play(evaluator, num_episodes, stop):
+      del evaluator, num_episodes
+      stop.set()
+      raise errors.EnvironmentProcessError('ended with the signal')
+
+    with mock.patch.object(evaluation.Evaluator, '_play', play):
+      self._train(**settings)
+    self.assertEmpty(evaluations.read(self.logdir))
+    # The next call makes the evaluation that is missing, once.
+    _, _, printed = self._train(**settings)
+    [done] = evaluations.read(self.logdir)
+    self.assertRegex(printed, 'This run is finished[^$]*Evaluation at 60 frames'
+                     '.*the best so far[^$]*The last evaluation is the best')
+    self.assertEqual(_test_rewards(self.logdir), [(60, done.mean)])
+    self.assertEqual(checkpoint_files.best_mean(self.logdir), done.mean)
+    _, _, printed = self._train(**settings)
+    self.assertNotIn('Evaluation at', printed)
 
 
 if __name__ == '__main__':

@@ -110,7 +110,8 @@ class JsonTest(parameterized.TestCase):
   def test_brackets_are_like_a_lost_file(self):
     self._write('spec.json')
     self.assertIsNone(checkpointing.saved_spec(self.logdir))
-    self.assertEmpty(checkpointing._read_means(self._write('means.json')))
+    self.assertEmpty(checkpoint_files.read_means(os.path.dirname(
+        self._write('means.json'))))
 
 
 # See `mutations.py`.

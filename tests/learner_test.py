@@ -781,11 +781,10 @@ MUTATIONS = (
     dict(file='learning/learner',
          catches='test_update_k_of_a_call_has_batch_k_and_its_weights', rows=(
         ('delay of a single update inverted',
-         'is_any_due = -self.num_updates % self.algorithm.delay < (',
-         'is_any_due = -self.num_updates % self.algorithm.delay >= ('),
+         'is_due = -self.num_updates % self.algorithm.delay < ',
+         'is_due = -self.num_updates % self.algorithm.delay >= '),
         ('due in the first update of a call only',
-         'self.algorithm.delay < (\n'
-         '        self.updates_per_call)',
+         'self.algorithm.delay < self.updates_per_call',
          'self.algorithm.delay < 1'),
         ('delayed group learns in every update',
          'if is_due or group not in self.algorithm.delayed)', ')'),

@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import os
 import re
 import sys
@@ -115,9 +116,17 @@ class NextTest(absltest.TestCase):
     for i, mean in enumerate(means, 1):
       evaluations.append(
           self.logdir, evaluations.Evaluation(1000 * i, i, 9., (mean, mean)))
-    os.makedirs(os.path.join(self.logdir, 'best'), exist_ok=True)
-    with open(os.path.join(self.logdir, 'best', 'checkpoint'), 'w'):
+    # The oldest weights of the highest mean are kept.
+    self._keep(1 + means.index(max(means)), max(means))
+
+  def _keep(self, number, mean):
+    """Makes files as if the weights in `best/` had the mean."""
+    self.best = os.path.join(self.logdir, 'best')
+    os.makedirs(self.best, exist_ok=True)
+    with open(os.path.join(self.best, f'ckpt-{number}.index'), 'w'):
       pass
+    with open(os.path.join(self.best, 'means.json'), 'w') as f:
+      json.dump({'ckpt-0': 900., f'ckpt-{number}': mean}, f)
 
   def _next(self, program='/x/experiment.py'):
     with mock.patch.object(sys, 'argv', [program]):
@@ -139,15 +148,15 @@ class NextTest(absltest.TestCase):
     best = os.path.join(self.logdir, 'best')
     text = self._next()
     self.assertStartsWith(text, (
-        'The best evaluation, mean 500.00 at 2,000 frames, is of the weights '
-        f'in {best}; the last evaluation has mean 155.90 at 4,000 frames.\n'))
+        f'The best evaluation, mean 500.00, is of the weights in {best}; the '
+        'last evaluation has mean 155.90 at 4,000 frames.\n'))
     self.assertIn(f"--logdir='{best}' --mode=test", text)
     self.assertIn(f"--logdir='{self.logdir}' --mode=plot", text)
     self.assertIn(f"--logdir='{best}' --mode=video", text)
 
   def test_the_last_one_is_the_best_one(self):
     self._evaluate(3., 500., 500.)
-    self.assertEmpty(evaluations.best_is_better(self.logdir))
+    self.assertEmpty(messages.best_is_better(self.logdir))
     text = self._next()
     self.assertStartsWith(
         text, 'The last evaluation is the best one: mean 500.00 at 3,000 ')
@@ -155,9 +164,16 @@ class NextTest(absltest.TestCase):
 
   def test_weights_that_are_lost(self):
     self._evaluate(3., 1.)
-    os.remove(os.path.join(self.logdir, 'best', 'checkpoint'))
-    self.assertEmpty(evaluations.best_is_better(self.logdir))
+    os.remove(os.path.join(self.best, 'ckpt-1.index'))
+    self.assertEmpty(messages.best_is_better(self.logdir))
     self.assertNotIn('is the best one', self._next())
+
+  def test_weights_of_an_evaluation_that_a_killed_run_has_repeated(self):
+    self._evaluate(3., 450.)
+    self._keep(7, 500.)
+    self.assertStartsWith(
+        self._next(), f'The best evaluation, mean 500.00, is of the weights in '
+        f'{self.best}; the last evaluation has mean 450.00 at 2,000 frames.\n')
 
 
 MUTATIONS = (
@@ -168,14 +184,16 @@ MUTATIONS = (
          '      self.waiting()\n      try:\n        unroll, release',
          '      try:\n        unroll, release'),
     )),
-    dict(file='scores/evaluations', catches='test_the_last_one_is_the_best_one',
+    dict(file='runs/messages', catches='test_the_last_one_is_the_best_one',
          rows=(
-        ('equal means count as better', 'latest.mean >= highest.mean',
-         'latest.mean > highest.mean'),
+        ('equal means count as better', 'done[-1].mean >= best',
+         'done[-1].mean > best'),
     )),
-    dict(file='scores/evaluations', catches='test_weights_that_are_lost', rows=(
+    dict(file='runs/checkpoint_files', catches='test_weights_that_are_lost',
+         rows=(
         ('weights that are lost are named',
-         "not os.path.exists(os.path.join(directory, 'checkpoint'))", 'False'),
+         "best).get(os.path.basename(latest_checkpoint(best) or ''))",
+         'best).get("ckpt-0")'),
     )),
 )
 

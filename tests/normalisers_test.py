@@ -768,9 +768,14 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     for variable, value in zip(
         learner.agent.non_trainable_variables, before, strict=False):
       self.assertAllEqual(variable, value)
+    weights = [v.numpy() for v in learner.agent.trainable_variables]
     with self.assertRaisesRegex(
         errors.EnvironmentValueError, 'Observations are too large'):
       _step(learner, _unroll(2))
+    # No update is half made: a checkpoint may be written.
+    for variable, value in zip(
+        learner.agent.trainable_variables, weights, strict=True):
+      self.assertAllEqual(variable, value)
 
   def test_first_rewards_after_many_zeros(self):
     learner = _learner(algorithm='appo', learning_rate_schedule='constant')
@@ -1620,8 +1625,8 @@ MUTATIONS = (
         catches='test_the_first_collection_only_sets_the_statistics',
         rows=(
             ('the first collection is learned from',
-             'self._groups(is_any_due) if self._mover.is_set else ()',
-             'self._groups(is_any_due)'),
+             'self._groups(is_due) if self._mover.is_set else ()',
+             'self._groups(is_due)'),
             ('no rate in the first collection',
              'for group in gradients or self.algorithm.groups:',
              'for group in gradients:'),

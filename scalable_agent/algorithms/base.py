@@ -172,8 +172,9 @@ Addon = Callable[[agents.Agent, structs.Nest], tf.Tensor]
 class WithAddons:
   """An algorithm with more terms in the loss of its policy."""
 
-  def __init__(self, algorithm: Algorithm, addons: Mapping[str, Addon]):
-    """Wraps `algorithm`; the variables stay the same."""
+  def __init__(self, algorithm: Algorithm, addons: Mapping[str, Addon],
+               share: float = 1.0):
+    """Wraps `algorithm`; `share` is the factor of the terms in the loss."""
     self.agent = algorithm.agent
     self.groups = algorithm.groups
     self.delayed = algorithm.delayed
@@ -182,6 +183,7 @@ class WithAddons:
     self.after_update = algorithm.after_update
     self._loss = algorithm.loss
     self._addons = dict(addons)
+    self._share = share
 
   def loss(self, data: structs.Nest, importance_weights: tf.Tensor | None,
            groups: Collection[str], seed: tf.Tensor) -> Loss:
@@ -190,11 +192,10 @@ class WithAddons:
     group = 'policy' if 'policy' in self.groups else 'agent'
     if group not in groups:
       return loss
-    terms = {name: addon(self.agent, data)
-             for name, addon in self._addons.items()}
+    terms = {k: addon(self.agent, data) for k, addon in self._addons.items()}
     return loss._replace(
-        by_group={**loss.by_group,
-                  group: tf.add_n([loss.by_group[group], *terms.values()])},
+        by_group={**loss.by_group, group: loss.by_group[group]
+                  + self._share * tf.add_n([*terms.values()])},
         means={**loss.means, **terms})
 
 

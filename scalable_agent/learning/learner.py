@@ -179,11 +179,11 @@ class Learner:
     num_env_frames = self.num_env_frames + batch.num_new_frames
     progress = base.Progress(np.array(self.num_updates, np.int64),
                              np.array(num_env_frames, np.int64))
-    is_any_due = -self.num_updates % self.algorithm.delay < (
-        self.updates_per_call)
+    is_due = -self.num_updates % self.algorithm.delay < self.updates_per_call
+    self._mover.check()
     self._mover.add_rows(batch.new_rows)
     # The first collection of unrolls only sets the statistics.
-    groups = self._groups(is_any_due) if self._mover.is_set else ()
+    groups = self._groups(is_due) if self._mover.is_set else ()
     # A single update is made completely, or not at all.
     self.is_consistent = self.updates_per_call == 1
     learned = self._compiled_updates[bool(groups)](

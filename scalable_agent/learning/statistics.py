@@ -124,10 +124,6 @@ class Mover:
     Args:
       batch: the batch. Entry 0 of a column was the last entry of another one.
       targets: see `base.Loss`.
-
-    Raises:
-      EnvironmentValueError: the moments of an earlier collection were not
-        finite, and moved nothing.
     """
     if not self.variables:
       return
@@ -136,19 +132,17 @@ class Mover:
                   if isinstance(batch.data, structs.Transition)
                   else batch.data.env_outputs.observation)
       return
-    self._check()
     if batch.num_new_columns:
       self._add_batch(batch, targets)
     if batch.num_new_frames:
       self._are_finite = self._compiled_move()
 
   def add_rows(self, rows: Mapping[str, tuple[structs.Array, ...]]) -> None:
-    """Moves the statistics by rows of `NewRows`; raises errors as `add` does.
+    """Moves the statistics by rows of `NewRows`.
 
     All learners call this function together; some may have zeros only.
     """
     if rows:
-      self._check()
       self._are_finite = self._compiled_add_rows(dict(rows))
 
   def _count(self, observation: structs.Nest) -> None:
@@ -159,7 +153,11 @@ class Mover:
         seen, _ = instructions.split(observation)
         self.counted = self._observations.clipped(seen)
 
-  def _check(self) -> None:
+  def check(self) -> None:
+    """Raises EnvironmentValueError if the last moments were not finite.
+
+    Such moments have moved nothing.
+    """
     for name, is_finite in self._are_finite.items():
       # The move was made an update ago, so the device is not waited for.
       if not bool(is_finite):

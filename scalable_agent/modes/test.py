@@ -11,9 +11,9 @@ from scalable_agent.modes import loading
 from scalable_agent.networks import layers
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
+from scalable_agent.runs import messages
 from scalable_agent.runs import metrics
 from scalable_agent.scores import dmlab30
-from scalable_agent.scores import evaluations
 from scalable_agent.scores import files
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import table as table_lib
@@ -50,7 +50,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   if trained_with:
     print(config_lib.changes_said(trained_with, config)
           or 'With the settings of the training.')
-  if line := evaluations.best_is_better(config.logdir):
+  if line := messages.best_is_better(config.logdir):
     print(f'{line} To test the best weights: '
           f'--logdir={os.path.join(config.logdir, "best")}.')
   # Code of a user may change the directory.

@@ -15,6 +15,8 @@ from scalable_agent.settings import files
 import tensorflow as tf
 
 DAMAGED = 'damaged-'
+# Name of the file with the mean returns of the weights in `best/`.
+MEANS = 'means.json'
 # Errors of TensorFlow for files that are damaged or do not fit.
 _DAMAGE = (ValueError, AssertionError, IndexError, tf.errors.OpError)
 _FILE = re.compile(r'ckpt-(\d+)\.(index|data-\d+-of-\d+)')
@@ -38,6 +40,21 @@ def latest_checkpoint(logdir: str) -> str | None:
     return path
   found = names(logdir)
   return os.path.join(logdir, found[-1]) if found else None
+
+
+def read_means(directory: str) -> dict[str, float]:
+  """Returns the means of `best/` by checkpoint; empty if the file is lost."""
+  try:
+    return {str(k): float(v) for k, v in files.read_json(
+        os.path.join(directory, MEANS)).items()}
+  except (OSError, AttributeError, TypeError, ValueError):
+    return {}
+
+
+def best_mean(logdir: str) -> float | None:
+  """Returns the mean return of the weights in `<logdir>/best`, if known."""
+  best = os.path.join(logdir, 'best')
+  return read_means(best).get(os.path.basename(latest_checkpoint(best) or ''))
 
 
 def latest_number(logdir: str) -> int:

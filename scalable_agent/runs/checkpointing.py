@@ -236,9 +236,8 @@ class BestCheckpoint:
     self.logdir = os.path.join(logdir, 'best')
     self._checkpointer = Checkpointer(
         self.logdir, learner, description, level, max_to_keep=1)
-    self._means = _read_means(self._means_path)
-    latest = latest_checkpoint(self.logdir)
-    self._name = os.path.basename(latest) if latest else ''
+    self._means = files.read_means(self.logdir)
+    self._name = os.path.basename(latest_checkpoint(self.logdir) or '')
     self.mean = self._means.get(self._name, -math.inf)
 
   def offer(self, mean: float, train_time_s: float) -> bool:
@@ -253,24 +252,12 @@ class BestCheckpoint:
     before = {self._name: self.mean} if self._name in self._means else {}
     self._means = {**before, name: mean}
     with self._checkpointer.as_save_errors():
-      whole_files.write(self._means_path, json.dumps(self._means))
+      whole_files.write(os.path.join(self.logdir, files.MEANS),
+                        json.dumps(self._means))
     self._checkpointer.train_time_s = train_time_s
     self._checkpointer.save()
     self._name, self.mean = name, mean
     return True
-
-  @property
-  def _means_path(self) -> str:
-    return os.path.join(self.logdir, 'means.json')
-
-
-def _read_means(path: str) -> dict[str, float]:
-  """Returns the means by name of the checkpoint; empty if the file is lost."""
-  try:
-    return {str(k): float(v)
-            for k, v in whole_files.read_json(path).items()}
-  except (OSError, AttributeError, TypeError, ValueError):
-    return {}
 
 
 def holds_agent(logdir: str) -> bool:

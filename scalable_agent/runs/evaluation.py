@@ -11,6 +11,7 @@ from scalable_agent.environments import base
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.runs import checkpointing
 from scalable_agent.runs import messages
 from scalable_agent.scores import evaluations as evaluations_file
 from scalable_agent.settings import config as config_lib
@@ -110,10 +111,11 @@ def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
 
 
 class Evaluator:
-  """Evaluates while training, and writes `evaluations.csv`."""
+  """Evaluates while training: `evaluations.csv`, and the weights in `best/`."""
 
   def __init__(self, env: base.FlowEnvironment, policy: policies.Policy,
-               learner: learner_lib.Learner, config: config_lib.Config):
+               learner: learner_lib.Learner, config: config_lib.Config,
+               best: checkpointing.BestCheckpoint | None = None):
     """Reads the evaluations of earlier parts of the run.
 
     Args:
@@ -122,6 +124,7 @@ class Evaluator:
       learner: the learner to evaluate, with its frames restored.
       config: has the log directory, the frames between two evaluations, and
         the number of games per level.
+      best: keeps the best weights of all evaluations.
 
     Raises:
       ConfigError: `evaluations.csv` cannot be written.
@@ -130,6 +133,7 @@ class Evaluator:
     self._policy = policy
     self._learner = learner
     self._config = config
+    self._best = best
     done = evaluations_file.start(config.logdir, learner.num_env_frames)
     self._last_frames = done[-1].num_env_frames if done else 0
 
@@ -147,7 +151,7 @@ class Evaluator:
 
   def evaluate(self, train_time_s: float,
                stop: threading.Event) -> evaluations_file.Evaluation | None:
-    """Plays the games with the current weights, and writes the results.
+    """Plays the games with the current weights; writes and prints the results.
 
     `train_time_s` are the seconds trained. Returns None if `stop` is set
     during the games.
@@ -173,6 +177,13 @@ class Evaluator:
         learner.num_env_frames, learner.num_updates, train_time_s,
         tuple(returns))
     evaluations_file.append(self._config.logdir, evaluation)
+    end = ''
+    with messages.retry_later():
+      if self._best and self._best.offer(evaluation.mean, train_time_s):
+        end = f', the best so far: {self._best.logdir}'
+    print(f'Evaluation at {evaluation.num_env_frames:,} frames: mean '
+          f'{evaluation.mean:.2f}, standard deviation {evaluation.std:.2f} '
+          f'over {len(returns)} episodes{end}', flush=True)
     return evaluation
 
   def _play(self, num_episodes: int,

@@ -65,12 +65,10 @@ class Outputs(NamedTuple):
     writer: writes episodes and summaries.
     evaluator: evaluates the agent while training; None without
       `--eval_every_frames`.
-    best: keeps the best weights of all evaluations.
   """
   checkpointer: checkpointing.Checkpointer
   writer: metrics.MetricsWriter
   evaluator: evaluation.Evaluator | None = None
-  best: checkpointing.BestCheckpoint | None = None
 
 
 class Log:
@@ -229,21 +227,11 @@ class Log:
       self._evaluate(evaluator)
 
   def _evaluate(self, evaluator: evaluation.Evaluator) -> None:
-    train_time_s = self._train_time_s()
     with self.timer.stage('evaluate'):
-      games = evaluator.evaluate(train_time_s, self._context.stop)
-    if games is None:
-      return
-    self._files.writer.write_test_reward(games.mean, games.num_env_frames)
-    end = ''
-    best = self._files.best
-    with messages.retry_later():
-      if best and best.offer(games.mean, train_time_s):
-        end = f', the best so far: {best.logdir}'
-    self._evaluated = f'{games.mean:.2f} at {games.num_env_frames:,} frames'
-    print(f'Evaluation at {games.num_env_frames:,} frames: mean '
-          f'{games.mean:.2f}, standard deviation {games.std:.2f} over '
-          f'{len(games.returns)} episodes{end}', flush=True)
+      games = evaluator.evaluate(self._train_time_s(), self._context.stop)
+    if games is not None:
+      self._files.writer.write_test_reward(games.mean, games.num_env_frames)
+      self._evaluated = f'{games.mean:.2f} at {games.num_env_frames:,} frames'
 
   def save_checkpoint(self, update: Update) -> None:
     """Writes a checkpoint if due."""

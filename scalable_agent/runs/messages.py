@@ -14,6 +14,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.networks import layers
+from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import clipping
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
@@ -157,6 +158,16 @@ def waiting(config: config_lib.Config, learner: learner_lib.Learner,
   return say
 
 
+def best_is_better(logdir: str) -> str:
+  """Returns a line if `best/` beats the latest weights of a run, or ''."""
+  done, best = evaluations.read(logdir), checkpoint_files.best_mean(logdir)
+  if not done or best is None or done[-1].mean >= best:
+    return ''
+  return (f'The best evaluation, mean {best:.2f}, is of the weights in '
+          f'{os.path.join(logdir, "best")}; the last evaluation has mean '
+          f'{done[-1].mean:.2f} at {done[-1].num_env_frames:,} frames.')
+
+
 def print_next(logdir: str, only_here: bool = False) -> None:
   """Prints the best evaluation, and the commands that usually come next.
 
@@ -164,10 +175,10 @@ def print_next(logdir: str, only_here: bool = False) -> None:
   the level.
   """
   agent, done = logdir, evaluations.read(logdir)
-  if line := evaluations.best_is_better(logdir):
+  if line := best_is_better(logdir):
     agent = os.path.join(logdir, 'best')
     print(line)
-  elif done and done[-1].mean >= max(evaluation.mean for evaluation in done):
+  elif done and checkpoint_files.best_mean(logdir) is not None:
     print(f'The last evaluation is the best one: mean {done[-1].mean:.2f} at '
           f'{done[-1].num_env_frames:,} frames.')
   if only_here:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Mapping
 import contextlib
 import dataclasses
+import threading
 import zlib
 
 from scalable_agent import algorithms
@@ -22,7 +23,9 @@ from scalable_agent.networks import agents
 from scalable_agent.processes import user_code
 from scalable_agent.replay import saving
 from scalable_agent.runs import checkpointing
+from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import evaluation
+from scalable_agent.runs import metrics
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
@@ -104,14 +107,37 @@ def check_first_update(config: sections.AllSections) -> None:
         f'{config.total_environment_frames}.')
 
 
-def is_finished(config: sections.RunSettings,
-                 learner: learner_lib.Learner) -> bool:
-  """Returns whether no frames are left; then prints a line."""
-  if learner.num_env_frames < config.total_environment_frames:
+def is_finished(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                checkpointer: checkpointing.Checkpointer, part: int,
+                context: context_lib.RunContext) -> bool:
+  """Returns whether no frames are left; then prints a line.
+
+  Then learner 0 also makes the last evaluation, if a stop has prevented that.
+  """
+  if checkpointer.learner.num_env_frames < config.total_environment_frames:
     return False
   print('This run is finished: raise --total_environment_frames, or use '
         'another --logdir.')
+  if context.rank == 0 and config.eval_every_frames:
+    _evaluate_last(config, spec, checkpointer, part, context.stop)
   return True
+
+
+def _evaluate_last(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                   checkpointer: checkpointing.Checkpointer, part: int,
+                   stop: threading.Event) -> None:
+  """Evaluates the last weights of a finished run, unless this was done."""
+  learner = checkpointer.learner
+  done = evaluations.read(config.logdir)
+  if done and done[-1].num_env_frames == learner.num_env_frames:
+    return
+  with open_evaluator(
+      config, spec, learner, part) as evaluator, contextlib.closing(
+          metrics.MetricsWriter(
+              config.logdir, spec.num_action_repeats)) as writer:
+    games = evaluator.evaluate(checkpointer.train_time_s, stop)
+    if games is not None:
+      writer.write_test_reward(games.mean, games.num_env_frames)
 
 
 def end_frames(config: config_lib.Config, num_env_frames: int) -> int:
@@ -164,8 +190,10 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       algorithm, appo.Appo) else None
   if config.addon:
     addons = {**(addons or {}), **_addon(config.addon)}
-  if addons:
-    algorithm = base.WithAddons(algorithm, addons)
+  if addons:  # Means: the learners add up sums only.
+    algorithm = base.WithAddons(
+        algorithm, addons,
+        share=1.0 if config.is_off_policy else 1 / collectives.size)
   # None for algorithms without these groups.
   multipliers = {name: config.temperature_learning_rate or 0.
                  for name in ('temperature', 'duals')}
@@ -232,7 +260,7 @@ def evaluation_environments(
 def open_evaluator(
     config: config_lib.Config, spec: structs.EnvironmentSpec,
     learner: learner_lib.Learner, part: int) -> Iterator[
-        tuple[evaluation.Evaluator, checkpointing.BestCheckpoint]]:
+        evaluation.Evaluator]:
   """Yields the evaluator of a learner; closes its environments at the exit."""
   with evaluation_environments(config) as env:
     policy = policies.AgentPolicy(
@@ -244,5 +272,4 @@ def open_evaluator(
         config.level_name)
     dataclasses.replace(config, logdir=best.logdir).save(learner.num_updates)
     checkpointing.save_spec(best.logdir, spec)
-    yield evaluation.Evaluator(
-        env, policy, learner, config), best
+    yield evaluation.Evaluator(env, policy, learner, config, best)

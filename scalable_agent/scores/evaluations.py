@@ -55,22 +55,6 @@ def read(logdir: str) -> list[Evaluation]:
   return kept
 
 
-def best_is_better(logdir: str) -> str:
-  """Returns a line if `best/` beats the latest weights of a run, or ''."""
-  directory = os.path.join(logdir, 'best')
-  done = read(logdir)
-  if not done or not os.path.exists(os.path.join(directory, 'checkpoint')):
-    return ''
-  # The oldest of the highest means is kept in `best/`.
-  highest, latest = max(done, key=lambda evaluation: evaluation.mean), done[-1]
-  if latest.mean >= highest.mean:
-    return ''
-  return (f'The best evaluation, mean {highest.mean:.2f} at '
-          f'{highest.num_env_frames:,} frames, is of the weights in '
-          f'{directory}; the last evaluation has mean {latest.mean:.2f} at '
-          f'{latest.num_env_frames:,} frames.')
-
-
 def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
   """Prepares the file for a part of a run that begins at `num_env_frames`.
 

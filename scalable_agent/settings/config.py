@@ -173,7 +173,7 @@ class Config(sections.AllSections):
              'all' if has_loop else 'policy')
     resolved = dataclasses.replace(
         resolved, updates_per_call=num_updates, xla=xla)
-    if self.is_off_policy:
+    if self.is_off_policy or self.addon:
       return resolved
     size = self.micro_batch_size
     if not size:

@@ -92,9 +92,9 @@ class LearnerSettings(Section):
       'automatic choice: on a CPU, the deep network (with --xla=all also '
       'shallow and nature) processes as many unrolls as have at most 84 '
       'observations in total, but at least four unrolls. In all other cases, '
-      'and with --normalise_advantages or several --updates_per_call, the '
-      'whole batch is processed at once.', NOT_NEGATIVE,
-      algorithms=VTRACE, automatic=True)
+      'and with --normalise_advantages, --addon or several --updates_per_call, '
+      'the whole batch is processed at once.', NOT_NEGATIVE,
+      algorithms=VTRACE, automatic=True, unless='addon')
   updates_per_call: int = setting(
       0,
       'Updates that the learner makes in a row before new weights are '
