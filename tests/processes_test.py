@@ -3,6 +3,7 @@
 
 import contextlib
 import fcntl
+import functools
 import io
 import multiprocessing
 import os
@@ -202,12 +203,16 @@ class RemoteTest(parameterized.TestCase):
     self.assertEmpty(multiprocessing.active_children())
     thing.close()
 
+  def test_a_start_may_take_longer_than_a_call(self):
+    remote.Remote('thing', functools.partial(time.sleep, .3), .1).close()
+
   @parameterized.parameters(
       ('NeverBuilt', 300, 'raised ValueError: no way to be$'),
       ('NeverThere', 300, 'died with exit code 0'),
-      ('NeverReady', 3, 'did not answer within 3 seconds'))
+      ('NeverReady', 1, r'did not answer within 3 seconds \(--step_timeout_s, '
+       r'and 2 s at the start\)'))
   def test_environments_that_cannot_be_built(self, name, timeout_s, message):
-    with self.assertRaisesRegex(
+    with mock.patch.object(starts, 'TIMEOUT_S', 2.), self.assertRaisesRegex(
         errors.EnvironmentProcessError, f'fake/{name}-v0 {message}'):
       environments.make_vec([f'fake/{name}-v0'], [1],
                             environments.EnvironmentSettings(

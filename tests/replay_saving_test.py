@@ -126,6 +126,20 @@ class SavingTest(parameterized.TestCase):
         f.write(good)
     self.assertGreater(num_damaged, 150)
 
+  @parameterized.parameters(
+      (OSError(errno.EIO, 'Input/output error'), errors.CheckpointError),
+      (MemoryError(), MemoryError))
+  def test_what_may_be_readable_the_next_time_is_not_damaged(
+      self, error, expected):
+    directory = self.create_tempdir().full_path
+    replay = _make()
+    _add(replay, _logs(), 0)
+    replay.save(directory, {'num_steps': 5})
+    with mock.patch.object(np, 'load', side_effect=error), self.assertRaises(
+        expected) as e:
+      _make().load(directory)
+    self.assertNotIsInstance(e.exception, replay_lib.DamagedError)
+
   @parameterized.parameters(1, 2)
   def test_a_full_disk_keeps_its_room(self, which):
     directory = self.create_tempdir().full_path

@@ -5,7 +5,8 @@ Level names are `dm_control/walker-walk-v0` and the like, as in shimmy.
 https://github.com/google-deepmind/dm_control
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+import contextlib
 import functools
 import importlib
 import os
@@ -38,27 +39,46 @@ def known_levels() -> list[str]:
 def look_up(
     level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
-  # Otherwise the package looks for a window, and warns.
-  os.environ.setdefault(
-      'MUJOCO_GL', 'egl' if settings.needs_pictures else 'disable')
-  _SUITE.check(level_name)
-  _ADAPTER.check(level_name)
-  names = _LEVEL.fullmatch(level_name)
-  if not names or level_name not in known_levels():
-    raise base.unknown_level(level_name, known_levels())
+  with _renderer(settings.needs_pictures):
+    _SUITE.check(level_name)
+    _ADAPTER.check(level_name)
+    names = _LEVEL.fullmatch(level_name)
+    if not names or level_name not in known_levels():
+      raise base.unknown_level(level_name, known_levels())
   make = functools.partial(
       _load, names[1], names[2], settings.needs_pictures)
   return functools.partial(
       _make, level_name, make, settings.kwargs, settings.num_action_repeats)
 
 
+@contextlib.contextmanager
+def _renderer(needs_pictures: bool) -> Iterator[None]:
+  """Chooses the renderer for an import of the package, unless the user has.
+
+  Otherwise the package looks for a window, and warns. Later processes, such as
+  those that record videos, may need another renderer.
+  """
+  if 'MUJOCO_GL' in os.environ:
+    yield
+    return
+  os.environ['MUJOCO_GL'] = 'egl' if needs_pictures else 'disable'
+  try:
+    yield
+  finally:
+    del os.environ['MUJOCO_GL']
+
+
 def _load(domain: str, task: str, needs_pictures: bool,
           **task_kwargs: object) -> gymnasium.Env:
-  suite = importlib.import_module(_SUITE.module)
-  adapter = importlib.import_module(_ADAPTER.module)
-  return adapter.DmControlCompatibilityV0(
+  with _renderer(needs_pictures):
+    suite = importlib.import_module(_SUITE.module)
+    adapter = importlib.import_module(_ADAPTER.module)
+  env = adapter.DmControlCompatibilityV0(
       suite.load(domain, task, task_kwargs or None),
       render_mode='rgb_array' if needs_pictures else None)
+  # The adapter gives milliseconds per step.
+  env.metadata = {**env.metadata, 'render_fps': 1 / env.dt}
+  return env
 
 
 def _make(level_name: str, make: Callable[..., gymnasium.Env],

@@ -7,6 +7,7 @@ all six actions. https://github.com/kenjyoung/MinAtar
 
 import functools
 import importlib
+from typing import Any
 
 import gymnasium
 from scalable_agent.environments import base
@@ -32,4 +33,18 @@ def look_up(
 
 def _make(factory: base.Factory) -> gymnasium.Env:
   _PACKAGE.load()  # In a worker, before gymnasium imports the package.
-  return factory()
+  return _Repeatable(factory())
+
+
+class _Repeatable(gymnasium.Wrapper):
+  """Games with equal seeds are equal, also in an environment that has played.
+
+  MinAtar repeats the last action at random, also that of the game before.
+  """
+
+  def reset(self, *, seed: int | None = None,
+            options: dict[str, Any] | None = None
+            ) -> tuple[base.Observation, dict[str, Any]]:
+    if seed is not None:
+      self.unwrapped.game.last_action = 0
+    return self.env.reset(seed=seed, options=options)

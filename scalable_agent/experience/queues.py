@@ -65,9 +65,7 @@ class BoundedQueue(Generic[_T]):
   def close(self) -> None:
     """Drops all items and makes every `put` and `get` raise `QueueClosed`."""
     with self._changed:
-      self._closed = True
-      self._items.clear()
-      self._changed.notify_all()
+      self._close()
 
   def fail(self, error: BaseException) -> None:
     """Closes the queue; later `put` and `get` raise the first `error`."""
@@ -75,7 +73,13 @@ class BoundedQueue(Generic[_T]):
       if not self._closed:
         self._error = error
         self._traceback = error.__traceback__
-    self.close()
+      self._close()
+
+  def _close(self) -> None:
+    """Closes the queue; the caller has the lock."""
+    self._closed = True
+    self._items.clear()
+    self._changed.notify_all()
 
   @contextlib.contextmanager
   def ending_thread(self) -> Iterator[None]:

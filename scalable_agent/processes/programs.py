@@ -22,13 +22,20 @@ def start(command: Sequence[str], directory: pathlib.Path, *,
   this process only.
   """
   directory.mkdir(parents=True, exist_ok=True)
+  parent = os.getpid()
+
+  def end_with_parent() -> None:
+    signals.send_when_parent_dies(signal.SIGTERM)
+    if os.getppid() != parent:  # The parent had died before.
+      os._exit(1)
+
   with open(directory / 'log.txt', 'a', encoding='utf-8') as log:
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=log,
         stderr=subprocess.STDOUT, cwd=cwd,
         start_new_session=True,
         env=dict(os.environ if env is None else env, PYTHONUNBUFFERED='1'),
-        preexec_fn=lambda: signals.send_when_parent_dies(signal.SIGTERM))
+        preexec_fn=end_with_parent)
 
 
 def stop(*children: subprocess.Popen) -> None:

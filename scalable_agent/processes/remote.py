@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium
 from scalable_agent import errors
 from scalable_agent.processes import processes
+from scalable_agent.processes import starts
 from scalable_agent.processes import user_code
 
 _CLOSE_TIMEOUT_S = 2.0
@@ -28,7 +29,8 @@ class Remote:
     Args:
       name: the object's name, for errors.
       make: makes the object.
-      timeout_s: longest duration of `make`, and of a call, in seconds.
+      timeout_s: longest duration of a call, in seconds. `make` may take
+        `starts.TIMEOUT_S` longer.
 
     Raises:
       UserError: raised by `make`.
@@ -43,7 +45,7 @@ class Remote:
       self._process = processes.start(
           _serve, (pipe, gymnasium.vector.utils.CloudpickleWrapper(make)),
           'remote')
-    self._answer()
+    self._answer(timeout_s + starts.TIMEOUT_S)
 
   def call(self, method: str, *args: object) -> Any:
     """Returns the result of a method; raises the errors of `__init__`."""
@@ -51,7 +53,7 @@ class Remote:
       # If the process has died, `_answer` raises the error.
       with contextlib.suppress(OSError):
         self._pipe.send((method, args))
-      return self._answer()
+      return self._answer(self._timeout_s)
 
   def close(self) -> None:
     """Ends the process; may be called again."""
@@ -67,10 +69,10 @@ class Remote:
   def __exit__(self, *exc_info: object) -> None:
     self.close()
 
-  def _answer(self) -> object:
+  def _answer(self, timeout_s: float) -> object:
     """Returns the next result from the process, or raises its error."""
     try:
-      value, error = self._receive()
+      value, error = self._receive(timeout_s)
     except BaseException:  # Such as Ctrl-C: the process may be busy.
       self._process.kill()
       self.close()
@@ -82,14 +84,17 @@ class Remote:
       error = error.error(self._name)
     raise error
 
-  def _receive(self) -> tuple[object, Exception | user_code.Report | None]:
-    patience = processes.Patience(self._timeout_s)
+  def _receive(self, timeout_s: float
+               ) -> tuple[object, Exception | user_code.Report | None]:
+    patience = processes.Patience(timeout_s)
     try:
       while not patience.wait(self._pipe.poll):
         if patience.left_s <= 0:
+          more_s = timeout_s - self._timeout_s
+          at_start = f', and {more_s:g} s at the start' if more_s else ''
           raise errors.EnvironmentProcessLostError(
-              f'{self._name} did not answer within {self._timeout_s:g} seconds '
-              '(--step_timeout_s).')
+              f'{self._name} did not answer within {timeout_s:g} seconds '
+              f'(--step_timeout_s{at_start}).')
       return self._pipe.recv()
     except (EOFError, OSError):
       self._process.join(_CLOSE_TIMEOUT_S)

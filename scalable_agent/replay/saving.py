@@ -44,7 +44,7 @@ def damage_of(path: str, directory: str) -> Iterator[None]:
   """Turns errors of reading `path` in `directory` into `DamagedError`."""
   try:
     yield
-  except errors.CheckpointError:
+  except (errors.CheckpointError, MemoryError):
     raise
   except Exception as e:  # Damaged bytes raise errors of many kinds.
     raise DamagedError(path, directory) from e
@@ -140,15 +140,15 @@ class Saver:
     path = os.path.join(self._directory, name)
     with damage_of(path, self._directory):
       try:
-        with open(path, 'rb') as f:
-          f.read(1)
-      except FileNotFoundError:
-        raise
-      except OSError as e:  # The file may be readable the next time.
+        with np.load(path) as arrays:
+          return dict(arrays)
+      except OSError as e:
+        # Damaged bytes may have places outside the file.
+        if e.errno in (None, errno.ENOENT, errno.EINVAL):
+          raise
+        # The file may be readable the next time.
         raise errors.CheckpointError(
             f'{path} cannot be read: {e.strerror}.') from e
-      with np.load(path) as arrays:
-        return dict(arrays)
 
   def _delete_old(self) -> None:
     for name in os.listdir(self._directory):
