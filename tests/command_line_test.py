@@ -68,7 +68,7 @@ class HelpTest(parameterized.TestCase):
     text = command_help.answer(['--help=--batch_size'])
     self.assertEqual(' '.join(text.split()), '--batch_size: '
                      + _FIELDS['batch_size'].metadata['text'])
-    self.assertEqual(command_help.answer(['--help=recipes']).split(),
+    self.assertEqual(command_help.answer(['--help=recipe']).split(),
                      recipes.recipe_names())
     self.assertEqual(command_help.answer(['--help=SAC']),
                      command_help.answer(['--help=sac']))

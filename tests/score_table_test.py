@@ -525,6 +525,9 @@ class SeveralAgentsTest(parameterized.TestCase):
         table.remarks[0], 'Not the environment of the training: max_noops 30 '
         'instead of 0 (agent 2).')
     self.assertIn('Too few episodes: 20 of ALE/Breakout-v5.', table.remarks[1])
+    self.assertContainsSubset(
+        ['Tested with --test_greedy=false (agent 1).',
+         'Tested with --test_greedy=true (agent 2).'], table.remarks)
     text = '\n'.join(table.differences)
     self.assertIn('Frames trained: 1,000,000 here', text)
     self.assertIn('Frames trained: 10,000,000 here', text)

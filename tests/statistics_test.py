@@ -202,6 +202,9 @@ class GroupsTest(parameterized.TestCase):
        'No numbers over the levels of all runs: 1 to 2 seeds'),
       ([_run(1, 0.), _run(2, 1., num_env_frames=2000)],
        'Different lengths in all runs: 1,000 to 2,000 frames.'),
+      ([_run(1, 0., num_actors=4), _run(2, 1., num_actors=6)],
+       'No statistics over seeds 1, 2: the runs also differ in other settings '
+       '(num_actors=4, num_actors=6).'),
       ([_run(1, 0.), _run(2, 1.)], 'Too few seeds: 2. With fewer than 5'),
       ([_run(1, 0.), _run(2, 1.), _run(1, 1., 'memory', entropy_cost=.5),
         _run(2, 1., 'memory', entropy_cost=.5)],

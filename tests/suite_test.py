@@ -22,6 +22,7 @@ import pytest
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
+from scalable_agent.modes import running
 from scalable_agent.modes import suite
 from scalable_agent.modes import suite_plans
 from scalable_agent.scores import files as score_files
@@ -229,7 +230,7 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
 
   def test_a_locked_run_does_not_end_the_others(self):
-    with mock.patch.object(suite, '_LOCK_TIMEOUT_S', 0), \
+    with mock.patch.object(running, '_LOCK_TIMEOUT_S', 0), \
         suite.logdirs.locked(f'{self.logdir}/catch/seed1'):
       code, output, _ = self._main(level_name='catch', seeds='2')
     self.assertEqual((code, self.started),
@@ -249,7 +250,7 @@ class SuiteTest(parameterized.TestCase):
       yield
 
     with mock.patch.object(suite.logdirs, 'locked', locked), \
-        mock.patch.object(suite, '_LOCK_TIMEOUT_S', 1):
+        mock.patch.object(running, '_LOCK_TIMEOUT_S', 1):
       os.makedirs(f'{self.logdir}/catch/seed1')
       code, output, _ = self._main(level_name='catch', seeds='1')
     self.assertEqual((code, len(looks), self.started), (0, 1, []))
@@ -425,9 +426,22 @@ class LevelsTest(parameterized.TestCase):
           shape is None) else np.int32))
     if shape:
       self.assertEqual(first.observation.shape, (2, *shape))
+    self.assertNotIn('MUJOCO_GL', os.environ)  # Videos choose a renderer.
     with self.assertRaises(errors.UnknownLevelError):
       environments.check_names([level.replace('-v', 's-v')],
                                EnvironmentSettings())
+
+
+  def test_minatar_plays_the_same_games_again(self):
+    if importlib.util.find_spec('minatar') is None:
+      self.skipTest('minatar is not installed')
+    with environments.make_vec(
+        ['MinAtar/Breakout-v1'] * 60, list(range(60)), EnvironmentSettings(
+            num_action_repeats=1, environments_per_process=60)) as env:
+      first, second = ([env.initial().observation.copy(), *(
+          env.step(np.full([60], action, np.int32)).observation.copy()
+          for action in (1, 1, 1, 2))] for _ in range(2))
+    np.testing.assert_array_equal(first, second)
 
 
 class HtmlTest(absltest.TestCase):
@@ -454,11 +468,14 @@ MUTATIONS = (
          catches='test_a_table_leaves_out_unfinished_runs', rows=(
         ('unfinished runs in tables', 'if _is_finished(run)]', ']'),
     )),
-    dict(file='modes/suite',
+    dict(file='modes/running',
          catches='test_a_stop_ends_the_wait_for_a_locked_run', rows=(
         ('a stop does not end the wait',
-         'while cell.directory.exists() and not stop.is_set():',
-         'while cell.directory.exists():'),
+         '      if wait(_LOCK_POLL_S):\n        return',
+         '      wait(_LOCK_POLL_S)'),
+    )),
+    dict(file='modes/suite',
+         catches='test_a_stop_ends_the_wait_for_a_locked_run', rows=(
         ('runs start after a stop', 'return None if stop.is_set() else _start',
          'return _start'),
     )),

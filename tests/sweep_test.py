@@ -147,6 +147,16 @@ class SweepTest(absltest.TestCase):
     output, rows = self.sweep(search=['a=1', 'b=stops'], rungs='1000,3000')
     self.assertEqual((rows[0]['frames'], self.code), ('3000', 0))
 
+  def test_a_trial_that_another_run_has_fails(self):
+    runs = sweep.Sweep(self.out, ['--total_environment_frames=1000'], 1)
+    trials = sweep.draw(sweep.parse_space(['a=1,2', 'b=x']), 2, 1)
+    directories = [str(trial.directory(self.out)) for trial in trials]
+    with sweep.running.logdirs.locked(directories[0]), mock.patch.object(
+        sweep.running, '_LOCK_TIMEOUT_S', 0), contextlib.redirect_stdout(
+            io.StringIO()):
+      self.assertEqual(list(runs.run(trials, 1000)), trials[1:])
+    self.assertIn('is in use', runs.failed[trials[0]])
+
   def test_a_trial_that_hangs_has_failed(self):
     with mock.patch.object(sweep, '_HANG_S', 2.):
       # The program waits at 1,000 frames.

@@ -13,11 +13,16 @@ from typing import TypeVar
 
 import numpy as np
 import scalable_agent
+from scalable_agent import errors
 from scalable_agent.processes import programs
+from scalable_agent.runs import logdirs
 from scalable_agent.scores import plotting
 
 # Arguments of Python for the program.
 PROGRAM: tuple[str, ...] = ('-m', f'{scalable_agent.__name__}.experiment')
+# A run whose program was killed saves a checkpoint for so long at most.
+_LOCK_TIMEOUT_S = 120.
+_LOCK_POLL_S = .5
 # The number of last episodes in a mean return.
 NUM_EPISODES = 100
 
@@ -37,6 +42,30 @@ def start(flags: Sequence[str], directory: pathlib.Path) -> subprocess.Popen:
   return programs.start(
       [sys.executable, *PROGRAM, *flags, f'--logdir={directory}'], directory,
       env=dict(os.environ, PYTHONPATH=path))
+
+
+def wait_until_unlocked(
+    directory: pathlib.Path,
+    wait: Callable[[float], bool | None] = time.sleep) -> None:
+  """Waits for the run of a killed program, which saves its last checkpoint.
+
+  Args:
+    directory: --logdir of the run.
+    wait: waits for seconds; True: ends the wait.
+
+  Raises:
+    CheckpointError: another run has the directory for two minutes.
+  """
+  end_s = time.monotonic() + _LOCK_TIMEOUT_S
+  while directory.exists():
+    try:
+      with logdirs.locked(str(directory)):
+        return
+    except errors.CheckpointError:
+      if time.monotonic() > end_s:
+        raise
+      if wait(_LOCK_POLL_S):
+        return
 
 
 def ends(waiting: collections.deque[R], jobs: int,

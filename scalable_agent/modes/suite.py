@@ -14,7 +14,6 @@ import json
 import os
 import pathlib
 import subprocess
-import time
 
 from absl import flags
 from scalable_agent import environments
@@ -36,8 +35,6 @@ from scalable_agent.settings import files
 from scalable_agent.settings.suite_settings import OF_SUITES
 
 _POLL_S = 0.2
-# A run whose suite was killed saves a checkpoint for so long at most.
-_LOCK_TIMEOUT_S = 120.
 _TEST_FLAGS = ('--test_num_episodes=30',)
 
 Parse = Callable[[Sequence[str]], config_lib.Config]
@@ -201,7 +198,7 @@ def _run_all(cells: Sequence[Cell], jobs: int,
   def start(run: tuple[Cell, str]) -> subprocess.Popen | None:
     cell, mode = run
     try:
-      _wait_until_unlocked(cell, stop)
+      running.wait_until_unlocked(cell.directory, stop.wait)
       return None if stop.is_set() else _start(cell, mode)
     except errors.CheckpointError as e:  # Another run has the directory.
       failures.append(f'{cell}, {mode}: {e}')
@@ -224,19 +221,6 @@ def _start(cell: Cell, mode: str) -> subprocess.Popen:
   # Test mode takes all other settings from the training.
   of_mode = cell.flags[:-1] if mode == 'train' else ()
   return running.start([f'--mode={mode}', *of_mode], cell.directory)
-
-
-def _wait_until_unlocked(cell: Cell, stop: signals.Stop) -> None:
-  """Waits for the run of a killed suite, which saves its last checkpoint."""
-  end = time.monotonic() + _LOCK_TIMEOUT_S
-  while cell.directory.exists() and not stop.is_set():
-    try:
-      with logdirs.locked(str(cell.directory)):
-        return
-    except errors.CheckpointError:
-      if time.monotonic() > end:
-        raise
-      stop.wait(_POLL_S)
 
 
 def _ended(cell: Cell, mode: str, code: int | None, num_left: int) -> list[str]:

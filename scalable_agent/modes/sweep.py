@@ -19,11 +19,9 @@ tries the trial again. The schedules of a run, such as the learning rate, end at
 --total_environment_frames: the last of the rungs, unless FLAGS name another
 number.
 
-Ends with 1 if a trial has failed.
-
-Writes sweep.csv, sweep.md and sweep.png. Frames per second are those of the
-whole run while other programs may have run, too: see the load. Compare
-trials by frames, and speeds only on an idle machine.
+Ends with 1 if a trial has failed. Writes sweep.csv, sweep.md and sweep.png.
+Frames per second are those of the whole run while other programs may have run,
+too: see the load. Compare trials by frames, and speeds only on an idle machine.
 """
 
 import argparse
@@ -45,6 +43,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.modes import running
 from scalable_agent.processes import programs
+from scalable_agent.settings import files
 
 _POLL_S = 5.0
 # A trial in which no episode ends for so long hangs.
@@ -145,11 +144,15 @@ class Sweep:
         raise errors.ConfigError(
             f'{path.parent} was run with other flags: use another --out.')
 
-  def _start(self, trial: Trial) -> subprocess.Popen:
-    directory = trial.directory(self._out)
-    flags = trial.flags(self._common)
+  def _start(self, trial: Trial) -> subprocess.Popen | None:
+    directory, flags = trial.directory(self._out), trial.flags(self._common)
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / 'flags.json').write_text(json.dumps(flags))
+    files.write(str(directory / 'flags.json'), json.dumps(flags))
+    try:
+      running.wait_until_unlocked(directory)
+    except errors.CheckpointError as e:  # Another run has the directory.
+      self.failed[trial] = str(e)
+      return None
     return running.start(flags, directory)
 
   def is_at(self, trial: Trial, rung: int) -> bool:
@@ -161,9 +164,9 @@ class Sweep:
 
   def _has_hung(self, trial: Trial) -> bool:
     # The flags are written at the start of a trial.
-    files = [trial.directory(self._out) / name
+    paths = [trial.directory(self._out) / name
              for name in ('flags.json', 'episodes.csv')]
-    last_s = max(file.stat().st_mtime for file in files if file.exists())
+    last_s = max(path.stat().st_mtime for path in paths if path.exists())
     return time.time() - last_s > _HANG_S
 
   def _end(self, trial: Trial) -> pathlib.Path:

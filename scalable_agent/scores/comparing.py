@@ -53,7 +53,8 @@ def _read_all(path: str) -> list[score_table.Run]:
   if not os.path.exists(os.path.join(path, SUITE_FILE)):
     return [files.read(path)]
   directories = {os.path.dirname(found) for found in glob.glob(os.path.join(
-      glob.escape(path), '*', 'seed*', 'scores-*.json'))}
+      glob.escape(path), '*', 'seed*', 'scores-*.json'))
+                 if os.path.getsize(found)}  # A failed write: an empty file.
   finished = [run for run in map(files.read, sorted(directories))
               if _is_finished(run)]
   if not finished:

@@ -156,6 +156,11 @@ def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
       remarks.append(f'Different lengths in {name}: {min(frames):,} to '
                      f'{max(frames):,} frames.')
     groups.append(Group(name, by_level(members)))
+  seeds = [run.config.seed for run in runs]
+  if 1 < len(by_key) == len(runs) == len(set(seeds)):
+    remarks.append(
+        f'No statistics over seeds {", ".join(map(str, seeds))}: the runs also '
+        f'differ in other settings ({", ".join(_names(list(by_key)))}).')
   return groups, remarks
 
 

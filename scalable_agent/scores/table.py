@@ -149,6 +149,7 @@ def make_table(runs: Sequence[Run]) -> Table:
       _aggregates(suite, rows) if suite and is_complete else (),
       remarks=(*_lines_of_all(map(_run_remarks, runs)),
                *_remarks(suite, rows, is_complete_or_grouped),
+               *_lines_of_all(_different_tests(runs)),
                *over_runs.remarks),
       differences=_lines_of_all(map(
           _differences, itertools.repeat(suite), runs, comparisons)),
@@ -163,6 +164,15 @@ def _run_remarks(run: Run) -> Iterator[str]:
              '(--max_episode_steps). The returns until then count.')
   yield from protocol.training_remarks(
       run.config, run.trained_with, [row.level for row in run.rows])
+
+
+def _different_tests(runs: Sequence[Run]) -> Iterator[list[str]]:
+  """Yields lines about the settings in which the tests of runs differ."""
+  names = [name for name in ('test_greedy', 'max_episode_steps')
+           if len({getattr(run.config, name) for run in runs}) > 1]
+  for run in runs:
+    yield [f'Tested with --{name}={str(getattr(run.config, name)).lower()}.'
+           for name in names]
 
 
 def _comparisons(run: Run) -> Iterator[Comparison]:

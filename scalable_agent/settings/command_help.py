@@ -72,7 +72,7 @@ def _of(name: str) -> str:
   name = name.lstrip('-').lower()
   if name in declare.ALGORITHMS:
     return of_algorithm(name)
-  if name == 'recipes':
+  if name in ('recipe', 'recipes'):
     return '\n'.join(recipe_names())
   fields = {field.name: field
             for field in dataclasses.fields(config_lib.Config)}

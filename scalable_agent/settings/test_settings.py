@@ -52,8 +52,9 @@ class TestSettings(Section):
   video_secs: float = setting(
       0.,
       'Seconds of training between videos. Another process, at the lowest '
-      'priority, plays and records a game of the latest checkpoint. 0 for '
-      'never.', NOT_NEGATIVE, FINITE)
+      'priority, plays and records a game of the latest checkpoint. A '
+      'checkpoint is recorded once: see --save_checkpoint_secs. 0 for never.',
+      NOT_NEGATIVE, FINITE)
   export_format: str = setting(
       'auto',
       'Format of the program that export mode writes. saved_model: a '
