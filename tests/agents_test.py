@@ -508,9 +508,32 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual(
         critic(observation, actions), critic(other, actions))
 
+  @parameterized.parameters(
+      ('mlp', {'a': _VECTOR, 'b': _VECTOR}),
+      ('nature', structs.ArraySpec((36, 36, 2), np.dtype(np.uint8))))
+  def test_several_actions_for_each_observation(self, network, spec):
+    critic = factory.make_critic(
+        network, spec, structs.ActionSpec(size=2), hidden_sizes=[8],
+        activation='relu', seed=1)
+    rng = np.random.default_rng(1)
+    draw = lambda part: tf.constant(
+        rng.integers(0, 99, [3, *part.shape]), part.dtype)
+    seen = ({name: draw(part) for name, part in spec.items()}
+            if isinstance(spec, dict) else draw(spec))
+    actions = np.float32(rng.uniform(-1, 1, [5, 3, 2]))
+    self.assertAllClose(
+        critic(seen, tf.constant(actions.reshape(15, 2))),
+        np.concatenate([critic(seen, tf.constant(a)) for a in actions]))
+
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='networks/torsos',
+         catches='test_several_actions_for_each_observation', rows=(
+        ('neighbours have the same observation',
+         'tf.tile(part, [num_rows // part.shape[0], 1])',
+         'tf.repeat(part, num_rows // part.shape[0], 0)'),
+    )),
     dict(file='algorithms/__init__',
          catches='test_layer_norm_and_initial_scale_reach_the_networks', rows=(
         ('agents without layer normalisation',

@@ -299,8 +299,8 @@ class Critics:
                     action: tf.Tensor | None = None) -> tf.Tensor:
     """Returns the values of all targets, float32 `[C, B]` or `[C, B, A]`.
 
-    Actions are as in `values`. With a memory, there may be several actions for
-    each observation: `[M * B, N]`, with the result `[C, M * B]`.
+    Actions are as in `values`. There may be several actions for each
+    observation: `[M * B, N]`, with the result `[C, M * B]`.
     """
     return tf.stack([
         q.model(self._input(q.model, observation), action)

@@ -163,10 +163,6 @@ class Mpo:
   def _target_values(
       self, observation: structs.Nest, actions: tf.Tensor) -> tf.Tensor:
     """Returns the smallest target values `[M, B]` of actions `[M, B, N]`."""
-    num_samples = actions.shape[0]
-    tile = lambda x: tf.tile(x, [num_samples] + [1] * (x.shape.rank - 1))
-    if not self.agent.has_memory:
-      observation = tf.nest.map_structure(tile, observation)
     q_t = q_learning.smallest(self._critics.target_values(
         observation,
         tf.reshape(tf.clip_by_value(actions, -1.0, 1.0),

@@ -44,6 +44,7 @@ class Critic(tf.keras.Model):
 
     Args:
       observations: nest of `[N, ...]`, or with actions the result of `product`.
+        With several actions per observation, see `torsos.MLPTorso.call`.
       actions: float32 `[N, ...]`, continuous; None for discrete actions.
     """
     seen = (observations if isinstance(observations, layers.Product) else

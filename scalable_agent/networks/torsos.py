@@ -66,7 +66,7 @@ class MLPTorso(layers.Composite):
 
     Observations are `[N, ...]`, or a dictionary of such arrays. Arrays of uint8
     are divided by 255, other types are not. `actions`, float32 `[N, ...]`, are
-    an additional input. With a product `[N / M, ...]`, row `n` of the product
+    an additional input. With observations (or a product) `[N / M, ...]`, row `n`
     belongs to the actions `n`, `n + N / M`, and so on.
     """
     if isinstance(observations, layers.Product):
@@ -77,6 +77,9 @@ class MLPTorso(layers.Composite):
     x = [layers.to_float(layers.flatten(part), self.compute_dtype)
          for part in parts]
     if actions is not None:
+      num_rows = actions.shape[0]
+      if num_rows != x[0].shape[0]:
+        x = [tf.tile(part, [num_rows // part.shape[0], 1]) for part in x]
       x.append(tf.cast(actions, self.compute_dtype))
     x = tf.concat(x, axis=-1) if len(x) > 1 else x[0]
     for layer in self._dense_layers:
