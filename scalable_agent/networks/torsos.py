@@ -66,8 +66,8 @@ class MLPTorso(layers.Composite):
 
     Observations are `[N, ...]`, or a dictionary of such arrays. Arrays of uint8
     are divided by 255, other types are not. `actions`, float32 `[N, ...]`, are
-    an additional input. With observations (or a product) `[N / M, ...]`, row `n`
-    belongs to the actions `n`, `n + N / M`, and so on.
+    an additional input. With observations (or a product) `[N / M, ...]`, row
+    `n` belongs to the actions `n`, `n + N / M`, and so on.
     """
     if isinstance(observations, layers.Product):
       assert actions is not None

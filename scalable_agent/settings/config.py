@@ -30,10 +30,9 @@ __all__ = [
     'with_saved_clipping']
 
 # On a CPU: largest number of observations, and smallest number of unrolls, in a
-# micro-batch. Larger micro-batches need more memory and were not faster, with
-# the shallow and the deep network (docs/measurements.md, "The learner").
-_OBSERVATIONS_PER_MICRO_BATCH = 84
-_MIN_MICRO_BATCH_SIZE = 4
+# micro-batch, without and with an LSTM. Larger micro-batches need more memory
+# and were not faster (docs/measurements.md, "The learner").
+_SMALL_MICRO_BATCHES = (42, 2), (84, 4)
 # Groups share their policy steps if there are at least this many groups, and
 # each has fewer environments than this, or if there are many groups.
 _MIN_GROUPS_SHARING = 4
@@ -224,8 +223,9 @@ class Config(sections.AllSections):
                else _MAX_UPDATES_PER_CALL)
 
   def _small_micro_batch(self) -> int:
-    size = _OBSERVATIONS_PER_MICRO_BATCH // (self.unroll_length + 1)
-    return min(max(size, _MIN_MICRO_BATCH_SIZE), self.batch_size)
+    num_observations, least = _SMALL_MICRO_BATCHES[bool(self.use_lstm)]
+    size = num_observations // (self.unroll_length + 1)
+    return min(max(size, least), self.batch_size)
 
   def derive_seed(self, role: str, index: int, part: int = 0,
                   incarnation: int = 0) -> int:
