@@ -31,8 +31,8 @@ sys.path.insert(0, str(_ROOT))
 from scalable_agent import zoo
 from scalable_agent.modes import loading
 from scalable_agent.runs import checkpointing
+from scalable_agent.runs import messages
 from scalable_agent.runs import weights
-from scalable_agent.scores import evaluations
 from scalable_agent.scores import table
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -59,7 +59,7 @@ def make(name: str, logdir: str, folder: str, episodes: int,
          greedy: bool | None, beside: str) -> zoo.Card:
   """Writes the folder of an agent; returns the card."""
   trained = loading.trained_config(logdir)
-  if evaluations.best_is_better(logdir):
+  if messages.best_is_better(logdir):
     logdir = os.path.join(logdir, 'best')
   loaded = loading.load(logdir)
   # The directory of the training is of no use on another machine.

@@ -653,12 +653,13 @@ class TestModeTest(absltest.TestCase):
     self.assertEqual(output.count('\n| '), 3)  # One table, with its head.
     self.assertNotIn('The best evaluation', output)
     os.mkdir(os.path.join(self.settings['logdir'], 'best'))
-    for name, text in (('best/checkpoint', ''),
+    for name, text in (('best/ckpt-1.index', ''),
+                       ('best/means.json', '{"ckpt-1": 9}'),
                        ('evaluations.csv', '1,1,1,9,0,9\n2,2,2,3,0,3\n')):
       with open(os.path.join(self.settings['logdir'], name), 'w') as f:
         f.write(text)
     output = self._test()
-    self.assertRegex(output, r'The best evaluation, mean 9\.00 at 1 frames, .* '
+    self.assertRegex(output, r'The best evaluation, mean 9\.00, is of .* '
                      r'To test the best weights: --logdir=.*/best\.\n')
     self.assertEqual(output.count('scores-2-2.json'), 1)
     self.assertEqual(self._levels_of_table(), expected)
