@@ -305,6 +305,10 @@ class MeasuringTest(parameterized.TestCase):
                      [('none', 8), ('none', 4)])
     self.assertEqual(variants({'batch_size': 8, 'micro_batch_size': 8},
                               **resolved), [('none', 8)])
+    resolved = dict(agent='shallow', xla='none')
+    self.assertEqual(variants({'batch_size': 8, 'addon': 'module:function'},
+                              **resolved), [('none', 0)])
+    resolved['micro_batch_size'] = 8
 
     self.assertEqual(
         variants({'algorithm': 'appo', 'batch_size': 8, 'num_actors': 16,
@@ -387,7 +391,7 @@ MUTATIONS = (
     dict(file='runs/measuring', catches='test_what_is_compared', rows=(
         ('XLA of the user is replaced', "if asked.xla == 'auto' and", 'if'),
         ('micro-batches of the user are replaced',
-         'and not asked.micro_batch_size and', 'and'),
+         'not (asked.micro_batch_size or asked.addon)', 'not asked.addon'),
         ('micro-batches of several updates',
          'and resolved.updates_per_call <= 1\n', '\n'),
     )),

@@ -22,6 +22,7 @@ import pytest
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
+from scalable_agent.environments import dm_control
 from scalable_agent.modes import running
 from scalable_agent.modes import suite
 from scalable_agent.modes import suite_plans
@@ -426,11 +427,21 @@ class LevelsTest(parameterized.TestCase):
           shape is None) else np.int32))
     if shape:
       self.assertEqual(first.observation.shape, (2, *shape))
-    self.assertNotIn('MUJOCO_GL', os.environ)  # Videos choose a renderer.
     with self.assertRaises(errors.UnknownLevelError):
       environments.check_names([level.replace('-v', 's-v')],
                                EnvironmentSettings())
 
+
+  def test_the_renderer_of_dm_control_is_chosen_for_an_import_only(self):
+    for before, inside in ((None, 'disable'), ('egl', 'egl')):
+      with mock.patch.dict(os.environ):
+        os.environ.pop('MUJOCO_GL', None)
+        if before:
+          os.environ['MUJOCO_GL'] = before
+        with dm_control._renderer(needs_pictures=False):
+          self.assertEqual(os.environ['MUJOCO_GL'], inside)
+        # Videos of a later process choose for themselves.
+        self.assertEqual(os.environ.get('MUJOCO_GL'), before)
 
   def test_minatar_plays_the_same_games_again(self):
     if importlib.util.find_spec('minatar') is None:

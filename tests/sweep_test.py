@@ -153,9 +153,10 @@ class SweepTest(absltest.TestCase):
     directories = [str(trial.directory(self.out)) for trial in trials]
     with sweep.running.logdirs.locked(directories[0]), mock.patch.object(
         sweep.running, '_LOCK_TIMEOUT_S', 0), contextlib.redirect_stdout(
-            io.StringIO()):
+            io.StringIO()) as output:
       self.assertEqual(list(runs.run(trials, 1000)), trials[1:])
     self.assertIn('is in use', runs.failed[trials[0]])
+    self.assertRegex(output.getvalue(), 'trial000: failed: .* is in use')
 
   def test_a_trial_that_hangs_has_failed(self):
     with mock.patch.object(sweep, '_HANG_S', 2.):

@@ -35,7 +35,7 @@ class Learned(NamedTuple):
 class Learner:
   """Updates the weights of an algorithm, counts frames, publishes weights.
 
-  No update waits for the device: the counters are on the host.
+  Updates wait for the device only for the last move of statistics.
 
   Attributes:
     algorithm, agent: the algorithm, and its agent.

@@ -159,7 +159,6 @@ class Mover:
     Such moments have moved nothing.
     """
     for name, is_finite in self._are_finite.items():
-      # The move was made an update ago, so the device is not waited for.
       if not bool(is_finite):
         raise errors.EnvironmentValueError(
             f'Observations {name}'.strip() + ' are too large to be normalised: '

@@ -152,6 +152,7 @@ class Sweep:
       running.wait_until_unlocked(directory)
     except errors.CheckpointError as e:  # Another run has the directory.
       self.failed[trial] = str(e)
+      print(f'{directory.name}: failed: {e}', flush=True)
       return None
     return running.start(flags, directory)
 

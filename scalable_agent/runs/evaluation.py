@@ -176,11 +176,12 @@ class Evaluator:
     evaluation = evaluations_file.Evaluation(
         learner.num_env_frames, learner.num_updates, train_time_s,
         tuple(returns))
-    evaluations_file.append(self._config.logdir, evaluation)
     end = ''
     with messages.retry_later():
       if self._best and self._best.offer(evaluation.mean, train_time_s):
         end = f', the best so far: {self._best.logdir}'
+    # Last: an evaluation without this line is made again.
+    evaluations_file.append(self._config.logdir, evaluation)
     print(f'Evaluation at {evaluation.num_env_frames:,} frames: mean '
           f'{evaluation.mean:.2f}, standard deviation {evaluation.std:.2f} '
           f'over {len(returns)} episodes{end}', flush=True)

@@ -80,7 +80,8 @@ def chosen(config: config_lib.Config,
   if before := config_lib.trained_with(config.logdir):
     if config.num_actors:
       names = ['num_actor_groups']
-    taken = {name: getattr(before, name) for name in names}
+    taken = {name: getattr(before, name) for name in names
+             if name != 'micro_batch_size' or not config.addon}
     return dataclasses.replace(
         config, max_policy_lag=choice.usual_lag(config), **taken)
   if config.num_actors:
@@ -306,7 +307,8 @@ def _variants(asked: config_lib.Config,
         resolved, xla='all' if resolved.xla == 'policy' else 'policy')
   if (not (resolved.is_off_policy or resolved.normalise_advantages)
       and resolved.agent in ('shallow', 'nature')
-      and not asked.micro_batch_size and resolved.updates_per_call <= 1
+      and not (asked.micro_batch_size or asked.addon)
+      and resolved.updates_per_call <= 1
       and resolved.batch_size > _MICRO_BATCH_SIZE):
     yield dataclasses.replace(resolved, micro_batch_size=_MICRO_BATCH_SIZE)
 

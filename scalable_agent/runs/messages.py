@@ -128,7 +128,7 @@ def retry_later() -> Iterator[None]:
   try:
     yield
   except errors.SaveError as e:
-    print(f'{e} Training continues, and saves the next time.',
+    print(f'{e} The program continues, and saves the next time.',
           flush=True)
 
 

@@ -4,7 +4,6 @@
 from collections.abc import Iterator, Mapping
 import contextlib
 import dataclasses
-import threading
 import zlib
 
 from scalable_agent import algorithms
@@ -107,35 +106,34 @@ def check_first_update(config: sections.AllSections) -> None:
         f'{config.total_environment_frames}.')
 
 
-def is_finished(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                checkpointer: checkpointing.Checkpointer, part: int,
-                context: context_lib.RunContext) -> bool:
-  """Returns whether no frames are left; then prints a line.
-
-  Then learner 0 also makes the last evaluation, if a stop has prevented that.
-  """
-  if checkpointer.learner.num_env_frames < config.total_environment_frames:
+def is_finished(config: sections.RunSettings,
+                learner: learner_lib.Learner) -> bool:
+  """Returns whether no frames are left; then prints a line."""
+  if learner.num_env_frames < config.total_environment_frames:
     return False
   print('This run is finished: raise --total_environment_frames, or use '
         'another --logdir.')
-  if context.rank == 0 and config.eval_every_frames:
-    _evaluate_last(config, spec, checkpointer, part, context.stop)
   return True
 
 
-def _evaluate_last(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                   checkpointer: checkpointing.Checkpointer, part: int,
-                   stop: threading.Event) -> None:
-  """Evaluates the last weights of a finished run, unless this was done."""
+def evaluate_last(config: config_lib.Config, spec: structs.EnvironmentSpec,
+                  checkpointer: checkpointing.Checkpointer, part: int,
+                  context: context_lib.RunContext) -> None:
+  """Evaluates the last weights of a finished run, unless this was done.
+
+  A stop may have prevented the evaluation at the end of the run. Learners other
+  than learner 0 do nothing.
+  """
   learner = checkpointer.learner
   done = evaluations.read(config.logdir)
-  if done and done[-1].num_env_frames == learner.num_env_frames:
+  if context.rank or not config.eval_every_frames or (
+      done and done[-1].num_env_frames == learner.num_env_frames):
     return
   with open_evaluator(
       config, spec, learner, part) as evaluator, contextlib.closing(
           metrics.MetricsWriter(
               config.logdir, spec.num_action_repeats)) as writer:
-    games = evaluator.evaluate(checkpointer.train_time_s, stop)
+    games = evaluator.evaluate(checkpointer.train_time_s, context.stop)
     if games is not None:
       writer.write_test_reward(games.mean, games.num_env_frames)
 

@@ -218,7 +218,8 @@ def _open_part(
         num_groups=actors.num_groups, num_environments=actors.num_environments)
     learner, checkpointer = setup.restore_learner(
         config, actors, number, context.collectives, addons)
-    if setup.is_finished(config, actors.spec, checkpointer, number, context):
+    if setup.is_finished(config, learner):
+      setup.evaluate_last(config, actors.spec, checkpointer, number, context)
       yield None
       return
     # From here on all learners hold equal weights, by applying equal updates.
@@ -268,10 +269,8 @@ def _open_outputs(
   learner = checkpointer.learner
   config.save(learner.num_updates)
   checkpointing.save_spec(config.logdir, spec)
-  evaluator = None
-  if config.eval_every_frames:
-    evaluator = stack.enter_context(
-        setup.open_evaluator(config, spec, learner, part))
+  evaluator = stack.enter_context(setup.open_evaluator(
+      config, spec, learner, part)) if config.eval_every_frames else None
   writer = stack.enter_context(contextlib.closing(
       metrics.MetricsWriter(config.logdir, spec.num_action_repeats)))
   writer.write_settings(dataclasses.asdict(config), learner.num_env_frames)

@@ -30,9 +30,9 @@ __all__ = [
     'with_saved_clipping']
 
 # On a CPU: largest number of observations, and smallest number of unrolls, in a
-# micro-batch, without and with an LSTM. Larger micro-batches need more memory
-# and were not faster (docs/measurements.md, "The learner").
-_SMALL_MICRO_BATCHES = (42, 2), (84, 4)
+# micro-batch; second, of the deep network without an LSTM. Larger micro-batches
+# are not faster (docs/measurements.md, "The learner").
+_SMALL_MICRO_BATCHES = (84, 4), (42, 2)
 # Groups share their policy steps if there are at least this many groups, and
 # each has fewer environments than this, or if there are many groups.
 _MIN_GROUPS_SHARING = 4
@@ -180,7 +180,7 @@ class Config(sections.AllSections):
           agent in ('shallow', 'nature') and xla == 'all')
       is_cut = (is_large and on_cpu and not self.normalise_advantages
                 and num_updates <= 1)
-      size = self._small_micro_batch() if is_cut else self.batch_size
+      size = resolved._small_micro_batch() if is_cut else self.batch_size
     return dataclasses.replace(resolved, micro_batch_size=size)
 
   def shares_steps(self, num_groups: int, num_environments: int) -> bool:
@@ -223,9 +223,9 @@ class Config(sections.AllSections):
                else _MAX_UPDATES_PER_CALL)
 
   def _small_micro_batch(self) -> int:
-    num_observations, least = _SMALL_MICRO_BATCHES[bool(self.use_lstm)]
-    size = num_observations // (self.unroll_length + 1)
-    return min(max(size, least), self.batch_size)
+    most, least = _SMALL_MICRO_BATCHES[
+        self.agent == 'deep' and not self.use_lstm]
+    return min(max(most // (self.unroll_length + 1), least), self.batch_size)
 
   def derive_seed(self, role: str, index: int, part: int = 0,
                   incarnation: int = 0) -> int:

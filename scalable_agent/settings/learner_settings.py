@@ -89,12 +89,12 @@ class LearnerSettings(Section):
       0,
       'Unrolls of a batch that are processed at once. Smaller values need less '
       'memory; the update is always the update of the whole batch. 0 for an '
-      'automatic choice: on a CPU, the deep network (with --xla=all also '
-      'shallow and nature) processes as many unrolls as have at most 42 '
-      'observations in total (with an LSTM 84), but at least two unrolls (with '
-      'an LSTM four). In all other cases, '
-      'and with --normalise_advantages, --addon or several --updates_per_call, '
-      'the whole batch is processed at once.', NOT_NEGATIVE,
+      'automatic choice: on a CPU, the deep network processes as many unrolls '
+      'as have at most 42 observations in total, but at least two unrolls. '
+      'With an LSTM, and with --xla=all in shallow and nature, the numbers are '
+      '84 and four. In all other cases, and with --normalise_advantages, '
+      '--addon or several --updates_per_call, the whole batch is processed at '
+      'once.', NOT_NEGATIVE,
       algorithms=VTRACE, automatic=True, unless='addon')
   updates_per_call: int = setting(
       0,
