@@ -188,7 +188,7 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       algorithm, appo.Appo) else None
   if config.addon:
     addons = {**(addons or {}), **_addon(config.addon)}
-  if addons:  # Means: the learners add up sums only.
+  if addons:  # Terms are means; gradients are summed over learners.
     algorithm = base.WithAddons(
         algorithm, addons,
         share=1.0 if config.is_off_policy else 1 / collectives.size)
