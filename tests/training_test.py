@@ -432,7 +432,8 @@ class LogWithoutOutputsTest(absltest.TestCase):
     one = _log_without_outputs(_context(rank=1), feed=feed)
     with contextlib.redirect_stdout(io.StringIO()) as output:
       one.save_replay(mock.Mock())
-    self.assertIn('No space. Training continues', output.getvalue())
+    self.assertIn('No space. The program continues, and saves the next time.',
+                  output.getvalue())
 
 
 # See `mutations.py`.
