@@ -335,6 +335,8 @@ class ChecksTest(parameterized.TestCase):
   @parameterized.parameters(
       (dict(replay_capacity=3), 'replay_capacity=3 must be 0 or at least '
        '--batch_size=4'),
+      (dict(replay_capacity=4, unrolls_per_collect=5), 'unrolls_per_collect=5 '
+       'must be at most --replay_capacity=4'),
       (dict(replay_capacity=4, replay_fraction=0.), 'replay_fraction=0.0 must '
        'leave both fresh and replayed unrolls in a batch of --batch_size=4'),
       (dict(replay_capacity=4, replay_fraction=1.), 'replay_fraction=1.0'))

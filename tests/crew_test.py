@@ -155,6 +155,24 @@ class CrewTest(parameterized.TestCase):
                      {'workers': 2, 'wanted': 2, 'restarts': 0})
     self.assertEmpty(self.lines)
 
+  @parameterized.product(num_workers=(3, 4, 5, 8), rank=(0, 1, 2))
+  def test_shares_of_learners_do_not_depend_on_the_workers(
+      self, num_workers, rank):
+    config = config_lib.Config(
+        level_name='catch', num_actors=8, ray_address='auto', num_learners=3,
+        batch_size=3, num_actor_workers=num_workers)
+    the_crew = crew.Crew(config, rank, 3, self.ray.make)
+    self.assertEqual(
+        the_crew.environments, (range(3), range(3, 6), range(6, 8))[rank])
+    shares = [worker.share for worker in the_crew.workers]
+    self.assertEqual(
+        [number for share in shares for number in share.environments],
+        [*the_crew.environments])
+    self.assertTrue(all(share.environments for share in shares))
+    first = sum(-(-(num_workers - other) // 3) for other in range(rank))
+    self.assertEqual([share.worker for share in shares],
+                     [first + i for i in range(-(-(num_workers - rank) // 3))])
+
   def test_ends_if_too_few_have_room(self):
     self.ray.answer = lambda call: (
         _opened(call) if call.handle.share.worker == 0 else None)
@@ -197,6 +215,10 @@ class CrewTest(parameterized.TestCase):
     the_crew._replace(worker, 'lost', 0.)
     worker.description = _DESCRIPTION
     self.assertEqual(the_crew.limit_s(worker), limit_s)
+
+  def test_waits_are_finite(self):  # ray cannot wait for ever.
+    the_crew = self._crew(actor_timeout_s=float('inf'))
+    self.assertEqual(the_crew.limit_s(the_crew.workers[0]), 1e6)
 
   @parameterized.parameters(('catch', 20), ('rooms_watermaze', 80))
   def test_central_inference_has_the_same_patience(self, level_name, limit_s):
@@ -370,6 +392,17 @@ class WhyLostTest(parameterized.TestCase):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='distributed/crew',
+         catches='test_shares_of_learners_do_not_depend_on_the_workers3',
+         rows=(
+        ('environments divided by workers first',
+         'range(config.num_actors), num_learners)[rank]',
+         'range(config.num_actors), config.num_actor_workers)[rank]'),
+    )),
+    dict(file='distributed/crew', catches='test_waits_are_finite', rows=(
+        ('a worker may open without an end',
+         '                 cluster.LONGEST_WAIT_S)\n', "float('inf'))\n"),
+    )),
+    dict(file='distributed/crew',
          catches='test_ends_if_too_few_have_room', rows=(
         ('the user is never told what is waited for',
          'elif is_quiet and now_s - begin_s > _QUIET_S:', 'elif False:'),
@@ -384,10 +417,10 @@ MUTATIONS = (
     )),
     dict(file='distributed/crew',
          catches='test_the_first_unroll_has_time_to_compile', rows=(
-        ('first unrolls have no time for maps', 'starts.TIMEOUT_S * (',
-         '0 * ('),
-        ('all unrolls have time for maps', 'not worker.has_acted and',
-         'True and'),
+        ('first unrolls have no time for maps', 'else cluster.maps_s(',
+         'else 0 * cluster.maps_s('),
+        ('all unrolls have time for maps', 'if worker.has_acted else',
+         'if False else'),
     )),
     dict(file='distributed/central_actors',
          catches='test_central_inference_has_the_same_patience', rows=(
@@ -398,8 +431,8 @@ MUTATIONS = (
     dict(file='distributed/crew',
          catches='test_replaces_a_worker_that_hangs_while_it_opens', rows=(
         ('a worker has no time to open',
-         'return _OPENING_SHARE * config.actor_timeout_s',
-         'return config.hang_timeout_s'),
+         'min(_OPENING_SHARE * config.actor_timeout_s,',
+         'min(config.hang_timeout_s,'),
         ('a worker may open as long as all have to come',
          '_OPENING_SHARE = 0.5', '_OPENING_SHARE = 1.0'),
         ('a worker that was replaced counts as placed',

@@ -487,7 +487,21 @@ def _processes(name):
   return found
 
 
-class LearningTest(absltest.TestCase):
+class LearningTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (dict(), 100 + 30), (dict(min_actor_workers=5), 100 + 3 * 30),
+      (dict(actor_timeout_s=float('inf')), 100 + 1e6),
+      # 60 s for each of the 4 environments of a worker, on 2 CPUs.
+      (dict(level_name='lasertag_one_opponent_small'), 100 + 30 + 60 * 4 / 2))
+  def test_sums_wait_for_the_actors_of_other_learners(self, settings, limit_s):
+    config = config_lib.Config(**dict(
+        dict(level_name='catch', ray_address='auto', num_learners=2,
+             num_actors=24, num_actor_workers=6, actor_timeout_s=30.,
+             hang_timeout_s=100., min_actor_workers=1), **settings))
+    with mock.patch.object(collectives, 'TensorFlowCollectives') as make:
+      learning._make_collectives(config, 1, ['a:1', 'b:2'], None)
+    make.assert_called_once_with(['a:1', 'b:2'], 1, limit_s)
 
   def test_a_stop_before_there_are_actors_is_added(self):
     others = mock.Mock()
@@ -499,14 +513,24 @@ class LearningTest(absltest.TestCase):
           print, reports.Reports()), 0)
     others.total.assert_called_once_with([1])
 
+  @parameterized.parameters((0, []), (1, ['Learner 1: A file is damaged.']))
+  def test_lines_of_other_learners_name_the_learner(self, rank, expected):
+    said = []
+    with mock.patch.object(learning, '_make_collectives'), \
+        mock.patch.object(training, 'run') as run:
+      learning.run(config_lib.Config(), rank, ['a:1', 'b:2'], None,
+                   threading.Event(), said.append, reports.Reports())
+    run.call_args.kwargs['say']('A file is damaged.')
+    self.assertEqual(said, expected)
+
   def test_learners_that_do_not_connect_are_a_failed_sum(self):
     with mock.patch.object(
         collectives, 'TensorFlowCollectives',
         side_effect=tf.errors.UnknownError(None, None, 'The port is taken')), \
         self.assertRaisesRegex(cluster_lib.SumError, 'The port is taken'):
       learning.run(
-          config_lib.Config(), 1, ['a:1', 'b:2'], None, threading.Event(),
-          print, reports.Reports())
+          config_lib.Config(ray_address='auto', num_actor_workers=2), 1,
+          ['a:1', 'b:2'], None, threading.Event(), print, reports.Reports())
 
 
 class _ProgramTest(parameterized.TestCase):

@@ -10,6 +10,7 @@ import dataclasses
 import io
 import os
 import re
+import shutil
 import threading
 import time
 from unittest import mock
@@ -35,6 +36,7 @@ from scalable_agent.networks import heads
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
+import tree
 
 _GAMMA = 0.9
 # What the episodes of counting environments count to.
@@ -103,7 +105,7 @@ def _agent(env, config=None):
 
 @contextlib.contextmanager
 def _running(config, learner=None, agent=counting_agent.CountingAgent,
-             collectives=None, first=0):
+             collectives=None, first=0, say=print):
   """Yields a feed whose actors act, and its batches."""
   learner = learner or _Learner(config.updates_per_call)
   with contextlib.ExitStack() as stack:
@@ -116,7 +118,7 @@ def _running(config, learner=None, agent=counting_agent.CountingAgent,
     with contextlib.redirect_stdout(io.StringIO()):
       feed = sources.make_feed(
           config, envs[0].spec, learner, collectives=collectives,
-          first_environment=first)
+          first_environment=first, say=say)
     if agent is None:
       used = local.make_policies(config, envs[0].spec, len(envs), 0)
       weights = training.make_learner(config, envs[0].spec).weights()
@@ -254,10 +256,10 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
 
 class ResumeTest(parameterized.TestCase):
 
-  def _train(self, learner, **settings):
+  def _train(self, learner, say=print, **settings):
     """Counts the updates of five batches, as a learner does; saves."""
     config = _config(logdir=self.logdir, **settings)
-    with _running(config, learner) as (feed, batches):
+    with _running(config, learner, say=say) as (feed, batches):
       for _ in range(5):
         batch = next(batches)
         learner.num_env_frames += batch.num_new_frames
@@ -315,14 +317,14 @@ class ResumeTest(parameterized.TestCase):
     path = os.path.join(directory, max(
         name for name in os.listdir(directory) if name != 'state.npz'))
     os.truncate(path, os.path.getsize(path) - 7)
-    with mock.patch('builtins.print') as printed:
-      self._train(learner)
-    self.assertIn(mock.call(f'{path} is damaged and not used.'),
-                  printed.mock_calls)
+    lines = []
+    self._train(learner, say=lines.append)
+    self.assertEqual(
+        lines, [f'{path} is damaged and not used.', sources._REFILLS])
     self.assertGreaterEqual(learner.num_env_frames - before, 60)
-    with mock.patch('builtins.print') as printed:
-      self._train(learner)
-    self.assertNotIn('damaged', str(printed.mock_calls))
+    lines.clear()
+    self._train(learner, say=lines.append)
+    self.assertEmpty(lines)
 
   def test_a_run_without_an_update_is_refused(self):
     with self.assertRaisesRegex(
@@ -495,7 +497,7 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
        '^--batch_size=1, --updates_per_call=1000000 with --unroll_length='),
       (dict(replay_capacity=10**9, unroll_length=10**4),
        '^--replay_capacity=1000000000 needs'),
-      (dict(replay_capacity=10, unrolls_per_collect=10**9, num_actors=1),
+      (dict(replay_capacity=10**9, unrolls_per_collect=10**9, num_actors=1),
        '^--unrolls_per_collect=1000000000 with --unroll_length=100 needs'),
       (dict(num_actors=10**6, unroll_length=10**4, ray_address='auto',
             inference='central_on_cpu'), '^--num_actors=1000000 with'))
@@ -697,7 +699,8 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(4, 0)
   def test_errors_decide_what_is_drawn(self, num_fresh):
     shares = []
-    config = self._config(num_fresh, replay_capacity=60)
+    # Errors are known before the next draw.
+    config = self._config(num_fresh, replay_capacity=60, deterministic=True)
     with _running(config, _SequenceLearner()) as (feed, batches):
       for _ in range(60):
         batch = next(batches)
@@ -853,25 +856,75 @@ class HindsightTest(parameterized.TestCase, tf.test.TestCase):
 class DeterministicTest(tf.test.TestCase):
 
   @pytest.mark.slow
-  def test_runs_can_be_repeated(self):
-    weights = []
-    for _ in range(2):
-      learners = []
-      config = _config(
-          algorithm='ddqn', level_name='catch', deterministic=True,
-          num_actor_groups=1, total_environment_frames=100,
-          save_checkpoint_frames=50,
-          logdir=self.create_tempdir().full_path)
-      keep = lambda update, learners=learners: learners.append(update.learner)
-      training.train(config, hooks=[keep])
-      weights.append(learners[-1].agent.get_weights())
-      self.assertGreater(learners[-1].num_updates, 20)
-    for one, other in zip(*weights, strict=True):
-      self.assertAllEqual(one, other)
+  def test_runs_can_be_repeated_and_killed(self):
+    root, copies = self.create_tempdir().full_path, []
+    save = feeds.Feed.save
+
+    def copy_and_save(feed):  # The checkpoint is written, the replay is not.
+      copies.append(os.path.join(root, f'killed{len(copies)}'))
+      shutil.copytree(os.path.join(root, 'whole'), copies[-1])
+      save(feed)
+
+    with mock.patch.object(feeds.Feed, 'save', copy_and_save):
+      whole = self._train(os.path.join(root, 'whole'))
+    self.assertGreater(whole.num_updates, 20)
+    self.assertLen(copies, 2)
+    for copy, earlier in zip(copies, ('the beginning', 'ckpt-[0-9]+')):
+      with contextlib.redirect_stdout(io.StringIO()) as output:
+        resumed = self._train(copy)
+      self.assertRegex(
+          output.getvalue(), 'The program was killed before the replay of ckpt-'
+          rf'\d+ was saved: goes back to {earlier}\.')
+      self.assertNotIn(sources._DIFFERS, output.getvalue())
+      self.assertEqual(resumed.num_updates, whole.num_updates)
+      for one, other in zip(tree.flatten(whole.state),
+                            tree.flatten(resumed.state), strict=True):
+        self.assertAllEqual(one, other)
+
+  def _train(self, logdir):
+    learners = []
+    training.train(_config(
+        algorithm='ddqn', level_name='catch', deterministic=True,
+        num_actor_groups=1, total_environment_frames=100,
+        save_checkpoint_frames=50, logdir=logdir),
+        hooks=[lambda update: learners.append(update.learner)])
+    return learners[-1]
+
+  def test_a_replay_of_another_checkpoint_is_said(self):
+    logdir = self.create_tempdir().full_path
+    config = _config(logdir=logdir, deterministic=True, num_actor_groups=1)
+    for num_updates, is_said in (0, False), (10, False), (9, True):
+      learner = _Learner(2)
+      learner.num_updates = num_updates
+      lines = []
+      with _running(config, learner, say=lines.append) as (feed, batches):
+        for _ in range(5 * (num_updates == 0)):
+          learner.num_env_frames += next(batches).num_new_frames
+        feed.save()
+      self.assertEqual(sources._DIFFERS in lines, is_said)
 
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/setup', catches='test_runs_can_be_repeated_and_killed',
+         rows=(
+        ('a deterministic run never goes back', 'elif saved == 0 and',
+         'elif saved == -1 and'),
+        ('a deterministic run goes back to its beginning only',
+         'if saved and saved < latest and', 'if saved and latest < saved and'),
+    )),
+    dict(file='learning/sources',
+         catches='test_a_replay_of_another_checkpoint_is_said', rows=(
+        ('another replay is not said',
+         'if config.deterministic and rate.num_updates !=',
+         'if config.use_lstm and rate.num_updates !='),
+    )),
+    dict(file='learning/sources',
+         catches='test_runs_can_be_repeated_and_killed', rows=(
+        ('a deterministic run does not save its first replay',
+         'if config.deterministic and counters is None and',
+         'if config.use_lstm and counters is None and'),
+    )),
     dict(file='learning/sources', catches='test_what_a_transition_holds2',
          rows=(
         ('rewards keep their size',
@@ -892,7 +945,7 @@ MUTATIONS = (
         ('fresh unrolls are scaled', 'is_fresh, 1, 1 /', 'is_fresh, 1 /'
          ' collectives.largest(batch.largest_weight), 1 /'),
     )),
-    dict(file='learning/sources',
+    dict(file='learning/selection',
          catches='test_batches_have_the_largest_weight', rows=(
         ('the largest weight of all batches so far',
          'priorities.largest_weight, 0.0', 'priorities.largest_weight, 7.0'),
@@ -950,26 +1003,29 @@ MUTATIONS = (
         ('rewards not clipped', 'config.reward_clipping, config.reward_scale)',
          "'none', config.reward_scale)"),
     )),
-    dict(file='learning/sources',
+    dict(file='learning/selection',
          catches='UnrollsTest.test_the_exponent_of_weights_rises', rows=(
         ('exponent of importance weights does not rise',
          'share * config.importance_exponent_end',
          'share * config.importance_exponent'),
-        ('unrolls: exponent of importance weights does not rise',
-         '    # For the next sample.\n'
-         '    _anneal(selector, config, learner.num_env_frames)\n',
-         ''),
     )),
     dict(file='learning/sources',
+         catches='UnrollsTest.test_the_exponent_of_weights_rises', rows=(
+        ('unrolls: exponent of importance weights does not rise',
+         '    # For the next sample.\n'
+         '    selection.anneal(selector, config, learner.num_env_frames)\n',
+         ''),
+    )),
+    dict(file='learning/selection',
          catches='PrioritiesTest.test_the_exponent_of_weights_rises', rows=(
         ('importance weights of a prioritised replay left out',
-         'if place.collectives.size == 1:\n    return sample',
-         'if place.collectives.size == 1:\n'
+         'if num_learners == 1:\n    return sample',
+         'if num_learners == 1:\n'
          '    return sample._replace(importance_weights=None)'),
         ('exponent of importance weights of recent steps does not rise',
          '    selector = selector.inner\n', '    break\n'),
     )),
-    dict(file='learning/sources',
+    dict(file='learning/selection',
          catches='test_without_errors_or_priorities_nothing_is_noted', rows=(
         ('importance weights and positions without priorities',
          'sample._replace(importance_weights=None, positions=None)', 'sample'),
@@ -1017,7 +1073,7 @@ MUTATIONS = (
          '[np.arange(end - num_fresh, end), sample.positions]))',
          '[np.arange(end - num_fresh, end), sample.positions[::-1]]))'),
     )),
-    dict(file='learning/sources',
+    dict(file='learning/selection',
          catches='test_batches_are_drawn_from_newer_and_newer_steps', rows=(
         ('recent steps are not preferred', 'if config.is_recent:', 'if False:'),
     )),

@@ -17,10 +17,13 @@ from ray.util import scheduling_strategies
 import scalable_agent
 from scalable_agent import errors
 from scalable_agent.processes import signals
+from scalable_agent.processes import starts
 from scalable_agent.processes import threads
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 
+# ray and TensorFlow take no infinite time.
+LONGEST_WAIT_S = 1e6
 _CONNECT_TIMEOUT_S = 5.
 _LEAVE_TIMEOUT_S = 20.
 _LONGEST_PAUSE_S = 60.
@@ -287,6 +290,15 @@ def num_actor_workers(config: config_lib.Config) -> int:
           - config.num_learners * config.num_cpus_per_learner
           ) // config.num_cpus_per_actor_worker
   return min(max(room, config.num_learners), config.num_actors)
+
+
+def maps_s(config: config_lib.Config, num_environments: int) -> float:
+  """Returns the seconds that a worker has more for its first unroll.
+
+  The first unroll of DeepMind Lab begins with the maps of all environments.
+  """
+  return config.plays_lab * starts.TIMEOUT_S * (
+      num_environments / config.num_cpus_per_actor_worker)
 
 
 def free_cpus() -> str:

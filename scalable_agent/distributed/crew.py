@@ -13,7 +13,6 @@ import time
 import traceback
 from typing import Any
 
-import numpy as np
 import ray
 from scalable_agent import environments
 from scalable_agent import errors
@@ -22,7 +21,6 @@ from scalable_agent.distributed import cluster
 from scalable_agent.distributed import descriptions
 from scalable_agent.distributed import workers as workers_lib
 from scalable_agent.experience import structs
-from scalable_agent.processes import starts
 from scalable_agent.settings import config as config_lib
 
 # Consecutive errors of a worker, without a result in between, that end the run.
@@ -72,15 +70,18 @@ class Crew:
     self._ready_s = time.monotonic()  # Last time when a worker was ready.
     self._last_loss = ''  # Why a worker was last replaced.
     self.num_restarts = 0
-    numbers = environments.split(
-        range(config.num_actors), config.num_actor_workers)
-    # A learner has consecutive workers.
-    mine = np.array_split(np.arange(len(numbers)), num_learners)[rank]
+    # The share of a learner does not depend on the number of workers, which may
+    # differ when a run is resumed: a saved replay has a row per environment.
+    of_learner = environments.split(
+        range(config.num_actors), num_learners)[rank]
+    mine = environments.split(
+        range(config.num_actor_workers), num_learners)[rank]
     self.workers = [
         workers_lib.Worker(
-            interface.Share(numbers[i], int(i)),
+            interface.Share(numbers, i),
             environments.Restarts(config.max_environment_restarts))
-        for i in mine]
+        for i, numbers in zip(
+            mine, environments.split(of_learner, len(mine)), strict=True)]
 
   @property
   def spec(self) -> structs.EnvironmentSpec:
@@ -267,14 +268,13 @@ class Crew:
         '--actor_timeout_s).'))
 
   def limit_s(self, worker: workers_lib.Worker) -> float:
-    """Returns the longest time that a call of a worker may take."""
+    """Returns the longest time of a call of a worker, which is finite."""
     config = self._config
     if not worker.description:
-      return _OPENING_SHARE * config.actor_timeout_s
-    # The first unroll begins with the maps of all environments of a worker.
-    compiles = not worker.has_acted and config.plays_lab
-    more_s = compiles * starts.TIMEOUT_S * (
-        len(worker.share.environments) / config.num_cpus_per_actor_worker)
+      return min(_OPENING_SHARE * config.actor_timeout_s,
+                 cluster.LONGEST_WAIT_S)
+    more_s = 0. if worker.has_acted else cluster.maps_s(
+        config, len(worker.share.environments))
     return config.hang_timeout_s + more_s
 
   def _replace_lost(self, worker: workers_lib.Worker,

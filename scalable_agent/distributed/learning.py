@@ -17,9 +17,6 @@ from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
-# ray and TensorFlow take no infinite time.
-_LONGEST_WAIT_S = 1e6
-
 
 def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
         adder: ray.actor.ActorHandle | None, stop: threading.Event,
@@ -47,7 +44,9 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
     sums = _make_collectives(config, rank, addresses, adder)
     try:
       return training.run(
-          config, make_acting, stop, collectives=sums, reports=reports)
+          config, make_acting, stop, collectives=sums, reports=reports,
+          say=print if rank == 0 else lambda line: say(
+              f'Learner {rank}: {line}'))
     except crew.Stopped:
       # Other learners may have actors, and wait for this learner.
       sums.total([1])
@@ -61,15 +60,25 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
     raise
 
 
+def _longest_sum_s(config: config_lib.Config, num_learners: int) -> float:
+  """Returns the longest time that a learner waits for another in a sum.
+
+  The other learner may wait for its first actors one by one, and then for their
+  first unrolls. If all learners are silent, the driver ends the wait earlier.
+  """
+  num_wanted = -(-config.min_actor_workers // num_learners)
+  num_environments = -(-config.num_actors // config.num_actor_workers)
+  return config.hang_timeout_s + min(
+      num_wanted * config.actor_timeout_s
+      + cluster.maps_s(config, num_environments), cluster.LONGEST_WAIT_S)
+
+
 def _make_collectives(
     config: config_lib.Config, rank: int, addresses: Sequence[str],
     adder: ray.actor.ActorHandle | None) -> collectives.Collectives:
   if len(addresses) == 1:
     return collectives.Alone()
-  # Another learner may wait this long for its actors. If all learners are
-  # silent, the driver ends the wait earlier.
-  timeout_s = config.hang_timeout_s + min(
-      config.actor_timeout_s, _LONGEST_WAIT_S)
+  timeout_s = _longest_sum_s(config, len(addresses))
   if config.collectives == 'ray':
     return ray_collectives.RayCollectives(
         adder, len(addresses), rank, timeout_s)

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Sources: the road from unrolls in the inbox to samples."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import functools
 import os
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
+from scalable_agent.learning import selection
 from scalable_agent.learning import statistics
 from scalable_agent.networks import agents
 from scalable_agent.replay import saving
@@ -30,6 +31,8 @@ _MAX_SAVED_BYTES = 2e9
 
 _REFILLS = ('The replay was not saved: --min_replay_steps are collected before '
             'learning resumes.')
+_DIFFERS = ('The saved replay is not that of the checkpoint: from here on, the '
+            'run differs from a run that was never stopped.')
 
 
 class Place(NamedTuple):
@@ -38,10 +41,12 @@ class Place(NamedTuple):
   Attributes:
     part: a number that differs between the parts of a run.
     first_environment: the lowest number of an environment in the unrolls.
+    say: takes lines of this learner for the user; only learner 0 prints.
   """
   collectives: collectives_lib.Collectives
   part: int
   first_environment: int
+  say: Callable[[str], None] = print
 
   def replay_seed(self, config: config_lib.Config) -> int:
     """Returns the seed of the draws."""
@@ -51,7 +56,8 @@ class Place(NamedTuple):
 def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
               learner: learner_lib.Learner, part: int = 0,
               collectives: collectives_lib.Collectives | None = None,
-              first_environment: int = 0, num_groups: int = 1) -> feeds.Feed:
+              first_environment: int = 0, num_groups: int = 1,
+              say: Callable[[str], None] = print) -> feeds.Feed:
   """Makes the feed of a learner of resolved settings, see `Place`.
 
   If acting takes turns, `num_groups` groups of environments act.
@@ -60,7 +66,7 @@ def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
   inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
   turns = feeds.TurnTaker(inbox, num_groups) if config.takes_turns else None
   source = make(config, spec, learner, turns or inbox,
-                Place(collectives, part, first_environment))
+                Place(collectives, part, first_environment, say))
   return feeds.Feed(inbox, source, learner, spec.num_action_repeats,
                     num_learners=collectives.size, turns=turns)
 
@@ -95,7 +101,7 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
         lambda: structs.Sample(batch, num_new_columns=batch.num_columns),
         replay_lib.PerCollection(), _note))
   num_fresh = 0 if config.unrolls_per_collect else config.num_fresh_unrolls
-  selector = _make_selector(config, place)
+  selector = selection.make(config, place.collectives.size)
   replay = replay_lib.Replay(
       replay_lib.UnrollStore(config.replay_capacity), selector,
       replay_lib.Unrolls(batch, num_fresh), place.replay_seed(config))
@@ -114,9 +120,10 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
   def draw() -> structs.Sample:
     sample = replay.draw(1, config.batch_size - num_fresh)
     # For the next sample.
-    _anneal(selector, config, learner.num_env_frames)
-    return _with_used(_with_fresh(sample, num_fresh, int(replay.store.end[0])),
-                      selector, place)
+    selection.anneal(selector, config, learner.num_env_frames)
+    return selection.with_used(
+        _with_fresh(sample, num_fresh, int(replay.store.end[0])), selector,
+        place.collectives.size)
 
   return feeds.Source(
       replay_lib.samples(
@@ -153,22 +160,22 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
                 learner: learner_lib.Learner, inbox: unrolls.Inbox,
                 place: Place) -> feeds.Source:
   """Returns a source of replayed transitions, or sequences for an LSTM."""
-  selector = _make_selector(config, place)
-  replay = _make_replay(config, spec, learner, selector, place)
+  replay = _make_replay(config, spec, learner, place)
   rate = _make_rate(config, spec, place)
   directory = _replay_directory(config, spec, place.collectives.rank)
   try:
     counters = replay.load(directory) if directory else None
   except replay_lib.DamagedError as e:
-    print(f'{e.damaged} is damaged and not used.')
-    counters, selector = None, _make_selector(config, place)
-    replay = _make_replay(config, spec, learner, selector, place)
+    place.say(f'{e.damaged} is damaged and not used.')
+    counters, replay = None, _make_replay(config, spec, learner, place)
   if counters is not None:
     rate.state = counters
     items = 'sequences' if config.use_lstm else 'transitions'
     print(f'The saved replay has {replay.num_items:,} {items}.')
   elif learner.num_updates:
-    print(_REFILLS)
+    (place.say if directory else print)(_REFILLS)
+  if config.deterministic and rate.num_updates != learner.num_updates:
+    place.say(_DIFFERS)
   num_uncounted = _resume(rate, learner, spec, counters is None, place)
   rows = statistics.NewRows(learner.agent.observation_normaliser)
 
@@ -180,9 +187,10 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
         environment=numbers)))
 
   def draw() -> structs.Sample:
-    _anneal(selector, config, learner.num_env_frames)
-    return _with_used(replay.draw(learner.updates_per_call, config.batch_size),
-                      selector, place)
+    selection.anneal(replay.selector, config, learner.num_env_frames)
+    return selection.with_used(
+        replay.draw(learner.updates_per_call, config.batch_size),
+        replay.selector, place.collectives.size)
 
   def samples() -> Iterator[structs.Sample]:
     num_more = num_uncounted
@@ -196,15 +204,18 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     with rate.lock:
       replay.save(directory, rate.state)
 
+  if config.deterministic and counters is None and not learner.num_updates:
+    save()  # See `setup.number_of_part`.
   return feeds.Source(
       samples(), replay.update, rate, save if directory else None)
 
 
 def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                 learner: learner_lib.Learner, selector: replay_lib.Selector,
-                 place: Place) -> (replay_lib.Replay[replay_lib.StepStore]
-                                   | replay_lib.Replay[replay_lib.Starts]):
+                 learner: learner_lib.Learner, place: Place
+                 ) -> (replay_lib.Replay[replay_lib.StepStore]
+                       | replay_lib.Replay[replay_lib.Starts]):
   seed = place.replay_seed(config)
+  selector = selection.make(config, place.collectives.size)
   store = replay_lib.StepStore(
       spec, config.replay_steps, config.num_actors,
       levels.are_stacked(config.level_name, config.is_test))
@@ -282,51 +293,6 @@ def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
   if is_empty and num_counted:
     rate.warm_up()
   return 0 if place.collectives.rank else max(num_added - num_counted, 0)
-
-
-def _make_selector(config: config_lib.Config,
-                   place: Place) -> replay_lib.Selector:
-  selector: replay_lib.Selector = replay_lib.Uniform()
-  if config.is_prioritised:
-    selector = replay_lib.Prioritised(
-        config.priority_exponent, config.importance_exponent,
-        config.priority_epsilon, normalised=place.collectives.size == 1)
-  if config.is_recent:
-    selector = replay_lib.Recent(
-        selector, config.recent_eta, max(config.recent_min_steps // (
-            config.unroll_length if config.is_off_policy and config.use_lstm
-            else 1), 1))
-  return replay_lib.MaxUse(selector, config.max_use) if (
-      config.max_use) else selector
-
-
-def _anneal(selector: replay_lib.Selector, config: config_lib.Config,
-            num_env_frames: int) -> None:
-  """Sets the importance exponent, which changes during the training."""
-  if priorities := _priorities(selector):
-    share = min(num_env_frames / config.total_environment_frames, 1.0)
-    priorities.importance_exponent = (
-        (1 - share) * config.importance_exponent
-        + share * config.importance_exponent_end)
-
-
-def _priorities(selector: replay_lib.Selector) -> replay_lib.Prioritised | None:
-  """Returns the selector by priorities within a selector, if there is one."""
-  while isinstance(selector, (replay_lib.Recent, replay_lib.MaxUse)):
-    selector = selector.inner
-  return selector if isinstance(selector, replay_lib.Prioritised) else None
-
-
-def _with_used(sample: structs.Sample, selector: replay_lib.Selector,
-               place: Place) -> structs.Sample:
-  """Drops importance weights and positions if there are no priorities."""
-  priorities = _priorities(selector)
-  if priorities is None:
-    return sample._replace(importance_weights=None, positions=None)
-  if place.collectives.size == 1:
-    return sample
-  largest, priorities.largest_weight = priorities.largest_weight, 0.0
-  return sample._replace(largest_weight=largest)
 
 
 def _make_view(config: config_lib.Config, n_step: replay_lib.NStep

@@ -13,6 +13,7 @@ from scalable_agent.replay.rate import PerCollection
 from scalable_agent.replay.rate import Rate
 from scalable_agent.replay.rate import samples
 from scalable_agent.replay.replay import Replay
+from scalable_agent.replay.replay import saved_num_updates
 from scalable_agent.replay.saving import DamagedError
 from scalable_agent.replay.selectors import MaxUse
 from scalable_agent.replay.selectors import Recent
@@ -52,4 +53,5 @@ __all__ = [
     'num_bytes',
     'num_step_bytes',
     'samples',
+    'saved_num_updates',
 ]

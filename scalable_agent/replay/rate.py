@@ -137,7 +137,8 @@ def samples(inbox: unrolls.Inbox, add: Callable[[structs.Unroll], None],
   While updates are due no unroll is taken, so that a bounded inbox holds the
   actors back. The last sample before more unrolls are taken has the steps and
   the notes of the latest unrolls: a run that ends when there are enough steps
-  has made all updates that were due for these steps.
+  has made all updates that were due for these steps, or up to `num_updates - 1`
+  fewer.
 
   Args:
     inbox: the source of unrolls. `QueueClosed` or an error is raised here.

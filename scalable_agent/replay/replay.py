@@ -26,6 +26,16 @@ class Store(selectors.Items, Protocol):
     """Adds copies of the columns of an unroll."""
 
 
+def saved_num_updates(directory: str) -> int | None:
+  """Returns the updates before the last save; None without a readable save."""
+  try:
+    state = saving.Saver(directory).read_state()
+  except errors.CheckpointError:
+    return None
+  return None if state is None else json.loads(
+      str(state['counters']))['num_updates']
+
+
 _Store = TypeVar('_Store', bound=Store)
 
 

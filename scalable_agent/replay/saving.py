@@ -107,9 +107,9 @@ class Saver:
       DamagedError: a file is damaged. The store may have a part of the steps.
       errors.CheckpointError: the store has another form.
     """
-    if not os.path.exists(os.path.join(self._directory, _STATE)):
+    state = self.read_state()
+    if state is None:
       return None
-    state = self._read(_STATE)
     segments = json.loads(str(state.pop('segments')))
     form = str(state.pop('form'))
     if form != _form(store, starts):
@@ -131,6 +131,12 @@ class Saver:
           key: np.concatenate(parts) for key, parts in of_starts.items()})
     self._delete_old()
     return state
+
+  def read_state(self) -> dict[str, np.ndarray] | None:
+    """Returns the state of the last save, if any; DamagedError if damaged."""
+    if not os.path.exists(os.path.join(self._directory, _STATE)):
+      return None
+    return self._read(_STATE)
 
   def _write(self, name: str, arrays: dict[str, Any]) -> None:
     with files.whole(os.path.join(self._directory, name)) as f:

@@ -117,6 +117,12 @@ def _can_be_read(path: str) -> bool:
   return True
 
 
+def make_latest(logdir: str, name: str) -> None:
+  """Makes an earlier checkpoint the latest; later ones are overwritten."""
+  files.write(os.path.join(logdir, 'checkpoint'),
+              f'model_checkpoint_path: "{name}"\n')
+
+
 def put_aside(logdir: str, name: str) -> None:
   """Renames all files of a checkpoint, so that no checkpoint has the name."""
   for file in os.listdir(logdir):

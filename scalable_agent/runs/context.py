@@ -29,6 +29,7 @@ class RunContext:
     panel: shows the progress of learner 0 in a terminal, instead of lines.
     videos: records videos while learner 0 trains, with `--video_secs`.
     hook: gets the summaries of learner 0, with `--hook`.
+    say: takes lines of text of this learner for the user.
   """
   stop: threading.Event
   collectives: collectives_lib.Collectives
@@ -36,6 +37,7 @@ class RunContext:
   panel: panel_lib.Panel | None = None
   videos: videos_lib.Videos | None = None
   hook: SummaryHook | None = None
+  say: Callable[[str], None] = print
 
   @property
   def rank(self) -> int:
@@ -46,7 +48,8 @@ class RunContext:
 @contextlib.contextmanager
 def open_context(config: sections.AllSections, stop: threading.Event,
                  collectives: collectives_lib.Collectives,
-                 reports: reports_lib.Reports | None) -> Iterator[RunContext]:
+                 reports: reports_lib.Reports | None,
+                 say: Callable[[str], None]) -> Iterator[RunContext]:
   """Yields the context of the run; closes its parts at the exit."""
   shown = videos = hook = None
   with contextlib.ExitStack() as stack:
@@ -61,7 +64,7 @@ def open_context(config: sections.AllSections, stop: threading.Event,
         hook = stack.enter_context(_open_hook(config))
     yield RunContext(
         stop, collectives, reports or reports_lib.Reports(), shown, videos,
-        hook)
+        hook, say)
 
 
 @contextlib.contextmanager

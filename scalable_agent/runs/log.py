@@ -152,7 +152,7 @@ class Log:
     """Saves the replay if due."""
     del update
     if self._checkpoint_due():
-      with messages.retry_later():
+      with messages.retry_later(self._context.say):
         self._feed.save()
 
   def write_episodes(self, update: Update) -> None:

@@ -123,13 +123,12 @@ def workers(counts: Mapping[str, int]) -> str:
 
 
 @contextlib.contextmanager
-def retry_later() -> Iterator[None]:
-  """Prints a `SaveError`: the run continues, and saves the next time."""
+def retry_later(say: Callable[[str], None] = print) -> Iterator[None]:
+  """Says a `SaveError`: the run continues, and saves the next time."""
   try:
     yield
   except errors.SaveError as e:
-    print(f'{e} The program continues, and saves the next time.',
-          flush=True)
+    say(f'{e} The program continues, and saves the next time.')
 
 
 def print_episodes(episodes: Iterable[structs.Episode]) -> None:

@@ -4,11 +4,13 @@
 from collections.abc import Iterator, Mapping
 import contextlib
 import dataclasses
+import os
 import zlib
 
 from scalable_agent import algorithms
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent import replay as replay_lib
 from scalable_agent.acting import interface
 from scalable_agent.acting import policies
 from scalable_agent.algorithms import appo
@@ -21,6 +23,7 @@ from scalable_agent.learning import optimizers as optimizers_lib
 from scalable_agent.networks import agents
 from scalable_agent.processes import user_code
 from scalable_agent.replay import saving
+from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import evaluation
@@ -77,6 +80,28 @@ def restore_learner(
   if restored:
     print(f'Resuming from {restored}, {learner.num_env_frames:,} frames.')
   return learner, checkpointer
+
+
+def number_of_part(config: config_lib.Config) -> int:
+  """Returns the number of the checkpoint that the next part begins with, or 0.
+
+  A kill between a checkpoint and its replay leaves the replay of the checkpoint
+  before. A deterministic run goes back to that checkpoint.
+  """
+  latest = checkpointing.latest_number(config.logdir)
+  if not (config.deterministic and config.is_off_policy and latest):
+    return latest
+  saved = replay_lib.saved_num_updates(os.path.join(config.logdir, 'replay'))
+  names = checkpoint_files.names(config.logdir)
+  if saved and saved < latest and f'ckpt-{saved}' in names:
+    checkpoint_files.make_latest(config.logdir, f'ckpt-{saved}')
+  elif saved == 0 and len(names) == 1:
+    checkpoint_files.put_aside(config.logdir, names[0])
+  else:
+    return latest
+  print(f'The program was killed before the replay of ckpt-{latest} was saved: '
+        f'goes back to {f"ckpt-{saved}" if saved else "the beginning"}.')
+  return saved
 
 
 def _check_same_start(learner: learner_lib.Learner,

@@ -122,7 +122,8 @@ def run(config: config_lib.Config,
         stop: threading.Event, hooks: Sequence[log_lib.Hook] = (),
         addons: Mapping[str, base.Addon] | None = None,
         collectives: collectives_lib.Collectives | None = None,
-        reports: reports_lib.Reports | None = None) -> int:
+        reports: reports_lib.Reports | None = None,
+        say: Callable[[str], None] = print) -> int:
   """Trains as `train` does, with given actors and until `stop` is set.
 
   The caller locks the log directory.
@@ -134,13 +135,13 @@ def run(config: config_lib.Config,
       the log directory. The first sum counts the learners that were stopped
       before their actors were ready. If the count is not 0, all learners end.
     reports: episodes and counts that the other learners send to learner 0.
+    say: takes lines of this learner for the user; only learner 0 prints.
   """
   collectives = collectives or collectives_lib.Alone()
   layers.set_compute_dtype(config.compute_dtype)
-  if config.hook:  # Fails before anything is created.
-    user_code.load(config.hook, 'hook')
-  if config.addon:
-    user_code.load(config.addon, 'addon')
+  for name in 'hook', 'addon':  # An error comes before anything is created.
+    if path := getattr(config, name):
+      user_code.load(path, name)
   if collectives.rank == 0:
     logdirs.remove_leftovers(
         config.logdir, setup.TEMPORARY_NAMES, [score_files.TEMPORARY_NAME])
@@ -149,7 +150,7 @@ def run(config: config_lib.Config,
   wait_for_update = lambda update: signals.wait_for(
       stop, 'the update in progress and the checkpoint')
   with context_lib.open_context(
-      config, stop, collectives, reports) as context:
+      config, stop, collectives, reports, say) as context:
     has_more = True
     while has_more:
       with _open_part(config, make_acting, context, addons) as part:
@@ -203,7 +204,7 @@ def _open_part(
     tf.keras.backend.clear_session()
   tf.keras.utils.set_random_seed(config.seed)
   with contextlib.ExitStack() as stack:
-    number = checkpointing.latest_number(config.logdir)
+    number = setup.number_of_part(config)
     before = setup.settings_before(config) if number else None
     if not number:
       setup.check_first_update(config)
@@ -227,7 +228,7 @@ def _open_part(
     feed = sources.make_feed(
         config.of_learner(len(actors.environments)), actors.spec, learner,
         number, context.collectives, actors.environments.start,
-        actors.num_groups)
+        actors.num_groups, context.say)
     outputs = None
     if context.rank == 0:
       outputs = _open_outputs(

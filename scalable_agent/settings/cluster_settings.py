@@ -31,8 +31,8 @@ class ClusterSettings(Section):
       0,
       'Number of actor workers: processes that act on the cluster of '
       '--ray_address. The environments are divided among the workers, and each '
-      'worker has --num_actor_groups groups. 0: as many workers as the free '
-      'CPUs of the cluster allow at the start; with --task, one worker for '
+      'worker has --num_actor_groups groups. 0: as many workers as all CPUs '
+      'of the cluster allow at the start; with --task, one worker for '
       'each of the --num_actors environments.', NOT_NEGATIVE, COUNT,
       needs=_RAY)
   inference: str = setting(
@@ -72,8 +72,9 @@ class ClusterSettings(Section):
       'CPUs per actor worker (see --num_actor_workers).', POSITIVE, needs=_RAY)
   min_actor_workers: int = setting(
       1,
-      'Start training when this many actor workers are ready; the remaining '
-      'workers join later.', POSITIVE, needs=_RAY)
+      'Start training when this many actor workers are ready (rounded up to a '
+      'multiple of --num_learners); the remaining workers join later.',
+      POSITIVE, needs=_RAY)
   pack: str = setting(
       'auto',
       'Compression of the unrolls that actor workers send. none: no '

@@ -103,6 +103,9 @@ class AllSections(joined.Joined):
     self._check('max_use', not (self.max_use and self.is_recent),
                 'cannot be used with --selector=recent')
     if self.unrolls_per_collect:
+      self._check('unrolls_per_collect',
+                  self.unrolls_per_collect <= self.replay_capacity,
+                  f'must be at most --replay_capacity={self.replay_capacity}')
       for name in ('normalise_observations', 'normalise_returns'):
         self._check(name, getattr(self, name) in ('none', False),
                     'cannot be used with --unrolls_per_collect')
