@@ -151,20 +151,80 @@ class ConvertTest(parameterized.TestCase):
     self.assertIn('not known', comments['env.surprise'])
     self.assertIn('choose()', comments['policy.model.sigma_type'])
     self.assertIn('not known', comments['policy.learn.batch_size2'])
-    self.assertIn('only', comments['policy.learn.grad_clip_type'])
+    self.assertIn('no counterpart', comments['policy.learn.grad_clip_type'])
     _, comments = self._di_engine(
-        learn="optim='sgd'", model="action_space='continuous', "
-        "sigma_type='fixed', bound_type=None")
-    for name in ('policy.learn.optim', 'policy.model.sigma_type'):
+        learn="optim='sgd', grad_clip_type=['clip_norm']",
+        model="action_space='continuous', sigma_type='fixed', bound_type=None")
+    for name in ('policy.learn.optim', 'policy.learn.grad_clip_type',
+                 'policy.model.sigma_type'):
       self.assertIn('no counterpart', comments[name])
     self.assertNotIn('policy.model.bound_type', comments)
     _, comments = self._pytorchrl('DDPG', actor=", noise='OU'")
     self.assertIn('no counterpart', comments['noise'])
 
+  def _changed(self, before, after, **changes):
+    text = _DI_ENGINE.format(**dict(
+        env='', model='', learn='', policy='impala', buffer='advanced')
+                             | changes)
+    self.assertIn(before, text)
+    return self._convert(text.replace(before, after))
+
+  @parameterized.parameters(
+      ("'LunarLander-v2'", "['LunarLander-v2', 'B']",
+       dict(level_name='LunarLander-v3,B')),
+      # The default of their advanced buffer; the naive buffer has none.
+      (', max_use=7', '', dict(max_use=16)),
+      ("replay_buffer=dict(type='advanced')))",
+       "))\nmain_config.policy.other.replay_buffer.type = 'naive'",
+       dict(max_use=0)),
+      ('max_use=7', 'alpha=0.9, beta=0.3)), priority=True, x=dict(x=dict(',
+       dict(selector='prioritised', priority_exponent=0.9,
+            importance_exponent=0.3)),
+      ('max_use=7', 'alpha=0.9', dict(selector='uniform')),
+      ('config], seed=4, ', 'config], 5, ', dict(seed=5)))
+  def test_other_values_of_di_engine(self, before, after, expected):
+    config, _ = self._changed(before, after)
+    self._check(config, **expected)
+
+  @parameterized.parameters(
+      ("'LunarLander-v2'", '[]', 'env.env_id', 'no counterpart'),
+      ('max_use=7', 'alpha=0.9, beta=1', 'policy.other.replay_buffer.alpha',
+       'Without policy.priority'),
+      ('max_use=7', 'alpha=0.9, beta=1', 'policy.other.replay_buffer.beta',
+       'Without policy.priority'),
+      ("type='advanced'", "type='other'", 'policy.other.replay_buffer.type',
+       'no counterpart'),
+      ('max_env_step=int(1e6)', 'max_env_step=steps()', 'max_env_step',
+       'steps() is not known'),
+      ('max_env_step=int(1e6)', 'max_env_step=1e400', 'max_env_step',
+       'inf has no counterpart'),
+      ('max_env_step=int(1e6)', 'max_train_iter=9', 'max_train_iter',
+       '--total_environment_frames'),
+      ('seed=4, ', '*more, ', 'argument 2 of serial_pipeline', '*more'),
+      ('eval_freq=100', 'eval_freq=freq()', 'policy.eval.evaluator.eval_freq',
+       '--eval_every_frames'),
+      ('eval_freq=100', 'eval_freq=1e400', 'policy.eval.evaluator.eval_freq',
+       '--eval_every_frames'),
+      ('eval_freq=100', 'eval_freq=freq()', 'env.n_evaluator_episode',
+       '--eval_every_frames'),
+      ('c_clip_ratio=1.25', 'clip_value=0.9', 'policy.learn.clip_value',
+       'only if grad_clip_type'),
+      ("optim='adam'", "optim='rmsprop', clip_value=0.9, "
+       "grad_clip_type='clip_norm'", 'policy.learn.clip_value', 'is adam'),
+      ("action_space='discrete'", "action_space='hybrid'",
+       'policy.model.action_space', 'no counterpart'))
+  def test_each_value_of_di_engine_has_a_comment(self, before, after, name,
+                                                 comment):
+    _, comments = self._changed(
+        before, after, learn="optim='adam'", model="action_space='discrete'")
+    self.assertIn(comment, comments[name])
+
+  def test_comments_have_one_line(self):
+    _, comments = self._di_engine(env='**{"a\\n--b": 1}')
+    self.assertIn('env.a --b', comments)
+
   def test_without_a_number_of_unrolls(self):
-    config, comments = self._convert(_DI_ENGINE.format(
-        env='', model='', learn='', policy='impala', buffer='advanced').replace(
-            'n_sample=40', ''))
+    config, comments = self._changed('n_sample=40', '')
     self._check(config, unrolls_per_collect=0, max_use=0, eval_every_frames=0)
     self.assertContainsSubset(
         ['policy.collect.n_sample', 'env.n_evaluator_episode'], comments)
@@ -260,10 +320,11 @@ class ConvertTest(parameterized.TestCase):
     start = time.monotonic()
     file = reading.read(self.create_tempfile(
         content='a = 9 ** 9 ** 9 ** 9\nb = "x" * 10 ** 12\nc = 1 / 0\n'
-                'd = -2 * 10 ** 3 + 1 // 1\ne = int(1e400)').full_path)
+                'd = -2 * 10 ** 3 + 1 // 1\ne = int(1e400)\n'
+                'f = (-8) ** 0.5\ng = 1e308 * 10').full_path)
     self.assertLess(time.monotonic() - start, 60)
     self.assertEqual(file.values['d'], -1999)
-    for name in 'abce':
+    for name in 'abcefg':
       self.assertIsInstance(file.values[name], reading.Unknown)
 
   def test_continuous_settings_have_the_loss_of_di_engine(self):
@@ -316,16 +377,61 @@ MUTATIONS = (
          rows=(
         ('half of the loss of values', '2 * number(value)', 'number(value)'),
         ('evaluations by updates', 'freq * per_collect', 'freq'),
-        ('steps without repeats', "'total_environment_frames'] = int(steps)",
-         "'total_environment_frames'] = 2 * int(steps)"))),
+        ('twice the steps', 'int(number(value)) * repeats',
+         '2 * int(number(value))'))),
+    dict(file='compat/from_di_engine',
+         catches='ConvertTest.test_atari_of_di_engine', rows=(
+        ('steps without repeats', 'int(number(value)) * repeats',
+         'int(number(value))'),)),
+    dict(file='compat/converted', catches=(
+        'ConvertTest.test_other_values_of_di_engine0'), rows=(
+        ('only one level', 'map(str, names)', 'map(str, names[:1])'),)),
+    dict(file='compat/from_di_engine',
+         catches='ConvertTest.test_other_values_of_di_engine1', rows=(
+        ('the default of uses', "'max_use': 16", "'max_use': 0"),)),
+    dict(file='compat/from_di_engine',
+         catches='ConvertTest.test_other_values_of_di_engine2', rows=(
+        ('the type of the buffer counts only where the buffer is created',
+         "if settings.get(f'{_BUFFER}.type') == 'naive':\n    flags.pop",
+         "if create.get('replay_buffer.type') == 'naive':\n    flags.pop"),)),
+    dict(file='compat/from_di_engine',
+         catches='ConvertTest.test_other_values_of_di_engine3', rows=(
+        ('priorities have the defaults', "{'policy.priority': None} | settings",
+         'settings'),)),
+    dict(file='compat/from_di_engine',
+         catches='ConvertTest.test_other_values_of_di_engine4', rows=(
+        ('exponents without priorities',
+         'if not priority or isinstance(priority, reading.Unknown)',
+         'if False'),)),
+    dict(file='compat/from_di_engine',
+         catches='ConvertTest.test_other_values_of_di_engine5', rows=(
+        ('positional arguments of pipelines', 'call.named(_PIPELINE)',
+         'dict(call.arguments)'),)),
+    dict(file='compat/from_di_engine', catches=(
+        'ConvertTest.test_each_value_of_di_engine_has_a_comment8'), rows=(
+        ('evaluations without a comment',
+         "{'policy.eval.evaluator.eval_freq': eval_freq},", '{},'),)),
+    dict(file='compat/from_di_engine', catches=(
+        'ConvertTest.test_each_value_of_di_engine_has_a_comment10'), rows=(
+        ('episodes without a comment',
+         "result.notes['env.n_evaluator_episode'] =", '_ ='),)),
+    dict(file='compat/from_di_engine', catches=(
+        'ConvertTest.test_each_value_of_di_engine_has_a_comment11'), rows=(
+        ('a clip without a comment', '{value: clip_value}', '{}'),)),
+    dict(file='compat/from_di_engine', catches=(
+        'test_unknown_settings_have_a_comment'), rows=(
+        ('a list as the type of the clip', 'str(clip)', "'clip_norm'"),)),
+    dict(file='compat/convert', catches='test_comments_have_one_line', rows=(
+        ('lines within a comment', "' '.join(f'# {name}: {text}'.split())",
+         "f'# {name}: {text}'"),)),
     dict(file='compat/from_di_engine',
          catches='ConvertTest.test_choices_of_di_engine3', rows=(
         ('gradients are clipped with rmsprop',
-         "result.flags['optimizer'] != 'adam' and clip_type", 'False'),)),
+         "result.flags['optimizer'] != 'adam'", 'False'),)),
     dict(file='compat/from_di_engine',
          catches='ConvertTest.test_choices_of_di_engine0', rows=(
-        ('a naive buffer counts', "create.get('replay_buffer.type')",
-         'None'),)),
+        ('a naive buffer counts', "= create['replay_buffer.type']",
+         '= None'),)),
     dict(file='compat/from_pytorchrl', catches='ConvertTest.test_pytorchrl',
          rows=(
         ('the average moves slowly', '1 - number(value)', 'number(value)'),
@@ -337,7 +443,9 @@ MUTATIONS = (
         'test_nothing_is_computed_without_end'), rows=(
         ('texts are repeated', 'isinstance(right, (int, float))', 'True'),
         ('division by zero', 'except (KeyError, ArithmeticError)',
-         'except KeyError'))),
+         'except KeyError'),
+        ('complex numbers', 'isinstance(power, complex)', 'False'),
+        ('infinite sums', 'math.isfinite(result)', 'True'))),
 )
 
 

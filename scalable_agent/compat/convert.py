@@ -41,7 +41,9 @@ def convert(path: str) -> str:
         f'The settings of {path} do not fit here: {e}') from e
   return '\n'.join([
       ' \\\n    '.join(['python experiment.py', *map(shlex.quote, arguments)]),
-      *(f'# {name}: {text}' for name, text in converted.notes.items())])
+      # Of one line each, as a name or a value may have several.
+      *(' '.join(f'# {name}: {text}'.split())
+        for name, text in converted.notes.items())])
 
 
 def main(argv: Sequence[str]) -> int:

@@ -3,6 +3,8 @@
 
 from collections.abc import Callable, Mapping
 import dataclasses
+import math
+import re
 from typing import TypeAlias
 
 from scalable_agent.compat import reading
@@ -10,6 +12,13 @@ from scalable_agent.compat import reading
 # The flags of a value, without dashes; or the name of the flag with the same
 # value; or a sentence that begins with a capital.
 Rule: TypeAlias = str | Callable[[reading.Value], dict[str, object]]
+
+FRAME_STACK = ('Atari games have four frames in an observation, and no other '
+               'level stacks frames.')
+_OLD_ATARI = re.compile(r'\A(\w+?)(NoFrameskip|Deterministic)-v[04]\Z')
+_NEW_VERSIONS = {'LunarLander-v2': 'LunarLander-v3',
+                 'LunarLanderContinuous-v2': 'LunarLanderContinuous-v3',
+                 'CartPole-v0': 'CartPole-v1'}
 
 
 @dataclasses.dataclass
@@ -36,7 +45,7 @@ class Converted:
       else:
         try:
           self.flags |= {rule: value} if isinstance(rule, str) else rule(value)
-        except (KeyError, TypeError, ValueError):
+        except (ArithmeticError, KeyError, TypeError, ValueError):
           self.notes[name] = f'The value {value!r} has no counterpart.'
 
 
@@ -45,7 +54,18 @@ def _is_note(rule: Rule | None) -> bool:
 
 
 def number(value: reading.Value) -> float:
-  """Returns a number; ValueError for other values."""
-  if isinstance(value, bool) or not isinstance(value, (int, float)):
+  """Returns a finite number; ValueError or OverflowError for other values."""
+  if isinstance(value, bool) or not (
+      isinstance(value, (int, float)) and math.isfinite(value)):
     raise ValueError(value)
   return value
+
+
+def level(value: reading.Value) -> dict[str, object]:
+  """Returns the flag of an id of gym, or of a list of ids."""
+  names = value if isinstance(value, list) else [value]
+  if not names or not all(isinstance(name, str) for name in names):
+    raise ValueError(value)
+  return {'level_name': ','.join(
+      _OLD_ATARI.sub(r'ALE/\1-v5', _NEW_VERSIONS.get(name, name))
+      for name in map(str, names))}

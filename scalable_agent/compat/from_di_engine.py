@@ -5,7 +5,6 @@ docs/migrating_di_engine.md explains the flags.
 """
 
 from collections.abc import Mapping
-import re
 
 from scalable_agent import errors
 from scalable_agent.compat import converted
@@ -19,26 +18,20 @@ _FLAGS: dict[str, object] = {
     'use_last_action_reward': 'false', 'optimizer': 'adam', 'epsilon': 1e-8,
     'unroll_length': 32, 'updates_per_collect': 4, 'batch_size': 16,
     'learning_rate': 0.0005, 'baseline_cost': 1.0, 'entropy_cost': 0.0001,
-    'discounting': 0.99, 'lambda_': 0.95, 'replay_capacity': 1000}
+    'discounting': 0.99, 'lambda_': 0.95, 'replay_capacity': 1000,
+    'max_use': 16}
 _ONE_LEVEL = 'The level defines the observations and the actions.'
 _EVALUATION = 'Evaluations have --eval_num_episodes and --eval_every_frames.'
 _HEADS = ('Actor and critic share the layers of --hidden_sizes, and have no '
           'layers of their own.')
 _SAME_UNROLLS = 'DI-engine reads policy.unroll_len.'
 _SAME_DISCOUNT = 'DI-engine reads policy.learn.discount_factor.'
-_OLD_ATARI = re.compile(r'(\w+?)(NoFrameskip|Deterministic)?-v[04]')
-_NEW_VERSIONS = {'LunarLander-v2': 'LunarLander-v3',
-                 'LunarLanderContinuous-v2': 'LunarLanderContinuous-v3',
-                 'CartPole-v0': 'CartPole-v1'}
-
-
-def _level(value: reading.Value) -> dict[str, object]:
-  name = str(value)
-  if name in _NEW_VERSIONS:
-    return {'level_name': _NEW_VERSIONS[name]}
-  match = _OLD_ATARI.fullmatch(name)
-  is_atari = bool(match and match[2])
-  return {'level_name': f'ALE/{match[1]}-v5' if match and is_atari else name}
+_BUFFER = 'policy.other.replay_buffer'
+_END = 'A run ends after --total_environment_frames.'
+_CLIPS = {'clip_norm': 'clip_gradient_norm',
+          'clip_value': 'clip_gradient_value'}
+_PIPELINE = ('input_cfg', 'seed', 'env_setting', 'model', 'max_train_iter',
+             'max_env_step', 'dynamic_seed')
 
 
 def _optimizer(value: reading.Value) -> dict[str, object]:
@@ -62,19 +55,20 @@ def _sigma(value: reading.Value) -> dict[str, object]:
 
 
 def _action_space(value: reading.Value) -> dict[str, object]:
-  return {'squash_actions': 'false', 'scale_from_state': 'false'} if (
-      value == 'continuous') else {}
+  flags: dict[str, dict[str, object]] = {
+      'discrete': {}, 'continuous': {
+          'squash_actions': 'false', 'scale_from_state': 'false'}}
+  return flags[str(value)]
 
 
 _RULES: dict[str, converted.Rule] = {
     'exp_name': 'The directory of a run is --logdir.',
-    'env.env_id': _level,
+    'env.env_id': converted.level,
     'env.collector_env_num': 'num_actors',
     'env.n_evaluator_episode': 'eval_num_episodes',
     'env.evaluator_env_num': _EVALUATION,
-    'env.stop_value': 'A run ends after --total_environment_frames.',
-    'env.frame_stack': 'Atari games have four frames in an observation, and '
-                       'no other level stacks frames.',
+    'env.stop_value': _END,
+    'env.frame_stack': converted.FRAME_STACK,
     'env.rew_clip': 'Rewards are clipped with --reward_clipping=abs_one, to '
                     '[-1, 1]; other clips belong into the environment.',
     'env.act_scale': 'Continuous actions always have the range of the level.',
@@ -127,9 +121,19 @@ _RULES: dict[str, converted.Rule] = {
                                 'the ends of episodes.',
     'policy.collect.collector.collect_print_freq':
         'Progress is printed every --progress_secs.',
-    'policy.other.replay_buffer.replay_buffer_size': 'replay_capacity',
-    'policy.other.replay_buffer.max_use': 'max_use',
-    'policy.other.replay_buffer.type': lambda value: {}}
+    f'{_BUFFER}.replay_buffer_size': 'replay_capacity',
+    f'{_BUFFER}.max_use': 'max_use',
+    f'{_BUFFER}.alpha': 'priority_exponent',
+    f'{_BUFFER}.beta': 'importance_exponent',
+    f'{_BUFFER}.sliced': 'Unrolls are stored as they were made.',
+    f'{_BUFFER}.type': lambda value: {
+        'advanced': {}, 'naive': {}}[str(value)]}
+_PIPELINE_RULES: dict[str, converted.Rule] = {
+    'seed': 'seed',
+    'env_setting': 'The environments are those of --level_name.',
+    'model': 'Choose a network with --agent.',
+    'max_train_iter': _END,
+    'dynamic_seed': 'Environments get their seeds from --seed.'}
 
 
 def convert(file: reading.File) -> converted.Converted | None:
@@ -158,26 +162,28 @@ def _convert(settings: dict[str, reading.Value],
              create: Mapping[str, reading.Value], calls: list[reading.Call]
              ) -> converted.Converted:
   clip_type = settings.pop('policy.learn.grad_clip_type', None)
-  clip_value = settings.pop('policy.learn.clip_value', 0.5)
+  clip_value = settings.pop('policy.learn.clip_value', None)
   eval_freq = settings.pop('policy.eval.evaluator.eval_freq', None)
   result = converted.Converted(dict(_FLAGS))
+  flags = result.flags
   if settings.get('policy.model.action_space') == 'continuous':
     settings.pop('policy.action_space', None)
   sigma = settings.pop('policy.model.sigma_type', None)
-  result.apply(settings, _RULES)
+  if 'replay_buffer.type' in create:
+    settings[f'{_BUFFER}.type'] = create['replay_buffer.type']
+  if settings.get(f'{_BUFFER}.type') == 'naive':
+    flags.pop('max_use')
+  # The exponents of a buffer count more than the defaults of priorities.
+  result.apply({'policy.priority': None} | settings,
+               _RULES | _buffer_rules(settings))
   # The type of sigma counts more than the default of continuous actions.
   result.apply({'policy.model.sigma_type': sigma}, _RULES)
-  if create.get('replay_buffer.type') == 'naive' and (
-      result.flags.pop('max_use', None)):
-    result.notes['policy.other.replay_buffer.max_use'] = (
-        "DI-engine's naive buffer ignores this setting.")
-  flags = result.flags
   if 'unrolls_per_collect' not in flags:
     for name in ('updates_per_collect', 'max_use'):
       flags.pop(name, None)
     result.notes['policy.collect.n_sample'] = (
-        'There is no number: choose --unrolls_per_collect and '
-        '--updates_per_collect.')
+        'There is no number: choose --unrolls_per_collect, '
+        '--updates_per_collect and --max_use.')
   level = str(flags.get('level_name', ''))
   if not level:
     result.notes['env'] = 'The file names no level: add --level_name=ID.'
@@ -185,39 +191,55 @@ def _convert(settings: dict[str, reading.Value],
   _add_clip(result, clip_type, clip_value)
   _add_evaluations(result, eval_freq, repeats)
   for call in calls:
-    if call.function.startswith('serial_pipeline'):
-      steps = call.arguments.get('max_env_step')
-      result.apply({'seed': call.arguments.get('seed', 1)}, {'seed': 'seed'})
-      if isinstance(steps, (int, float)):
-        flags['total_environment_frames'] = int(steps) * repeats
+    if call.function.rpartition('.')[-1].startswith('serial_pipeline'):
+      arguments = call.named(_PIPELINE)
+      arguments.pop('input_cfg', None)
+      result.apply(arguments, _PIPELINE_RULES | {
+          'max_env_step': lambda value: {
+              'total_environment_frames': int(number(value)) * repeats}})
   return result
+
+
+def _buffer_rules(settings: Mapping[str, reading.Value]
+                  ) -> dict[str, converted.Rule]:
+  """Returns the rules of settings without effect on the buffer."""
+  rules: dict[str, converted.Rule] = {}
+  if settings.get(f'{_BUFFER}.type') == 'naive':
+    rules[f'{_BUFFER}.max_use'] = (
+        "DI-engine's naive buffer ignores this setting.")
+  priority = settings.get('policy.priority')
+  if not priority or isinstance(priority, reading.Unknown):
+    rules[f'{_BUFFER}.alpha'] = rules[f'{_BUFFER}.beta'] = (
+        'Without policy.priority, all unrolls have the same priority.')
+  return rules
 
 
 def _add_evaluations(result: converted.Converted, eval_freq: reading.Value,
                      repeats: int) -> None:
   """Adds the frames between evaluations, for `eval_freq` in updates."""
   flags = result.flags
-  sizes = [eval_freq, *(flags.get(name) for name in (
-      'unrolls_per_collect', 'unroll_length', 'updates_per_collect'))]
-  if all(isinstance(x, int) and x > 0 for x in sizes):
-    freq, per_collect, length, updates = (int(number(x)) for x in sizes)
+  try:
+    freq, per_collect, length, updates = (int(number(x)) for x in (
+        eval_freq, *map(flags.get, ('unrolls_per_collect', 'unroll_length',
+                                    'updates_per_collect'))))
     flags['eval_every_frames'] = (
         freq * per_collect * length * repeats // updates)
-  elif flags.pop('eval_num_episodes', None):
-    result.notes['env.n_evaluator_episode'] = _EVALUATION
+  except (ArithmeticError, ValueError):
+    if flags.pop('eval_num_episodes', None) is not None:
+      result.notes['env.n_evaluator_episode'] = _EVALUATION
+    result.apply({'policy.eval.evaluator.eval_freq': eval_freq},
+                 {'policy.eval.evaluator.eval_freq': _EVALUATION})
 
 
 def _add_clip(result: converted.Converted, clip_type: reading.Value,
               clip_value: reading.Value) -> None:
   """Adds the flag of the clip of gradients, which goes with adam only."""
-  kinds = {'clip_norm': 'clip_gradient_norm',
-           'clip_value': 'clip_gradient_value'}
-  if result.flags['optimizer'] != 'adam' and clip_type:
-    result.notes['policy.learn.grad_clip_type'] = (
-        'DI-engine ignores this setting with rmsprop.')
-  elif clip_type in kinds:
-    result.apply({'policy.learn.clip_value': clip_value},
-                 {'policy.learn.clip_value': kinds[str(clip_type)]})
-  elif clip_type:
-    result.notes['policy.learn.grad_clip_type'] = (
-        'There are clip_norm and clip_value only.')
+  kind, value = 'policy.learn.grad_clip_type', 'policy.learn.clip_value'
+  result.apply({kind: clip_type}, {
+      kind: 'DI-engine ignores this setting with rmsprop.'
+      if result.flags['optimizer'] != 'adam'
+      else lambda clip: {_CLIPS[str(clip)]: 0.5}})
+  result.apply({value: clip_value}, {value: next(
+      (flag for flag in _CLIPS.values() if flag in result.flags),
+      'Gradients are clipped only if grad_clip_type is clip_norm or '
+      'clip_value, and optim is adam.')})

@@ -8,8 +8,9 @@ Every other expression is `Unknown`, also another change of a dictionary.
 """
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import copy
+import math
 import operator
 from typing import NamedTuple, TypeAlias
 
@@ -39,9 +40,23 @@ _LARGEST_BASE, _LARGEST_EXPONENT = 1000, 20
 
 
 class Call(NamedTuple):
-  """A call in a file: the name of the function, and arguments by name."""
+  """A call in a file: the name of the function, and the arguments."""
   function: str
   arguments: dict[str, Value]
+  positional: list[Value]
+
+  def named(self, names: Sequence[str]) -> dict[str, Value]:
+    """Returns all arguments by name; `names` has the order of the function.
+
+    Other positional arguments, also after `*`, are `argument 3 of function`.
+    """
+    found: dict[str, Value] = {}
+    for i, value in enumerate(self.positional):
+      if isinstance(value, Unknown) and value.text.startswith('*'):
+        names = ()
+      found[names[i] if i < len(names) else
+            f'argument {i + 1} of {self.function}'] = value
+    return found | self.arguments
 
 
 class File(NamedTuple):
@@ -147,7 +162,8 @@ class _Reader(ast.NodeVisitor):
         if isinstance(name, str) and 'default' in arguments:
           name = name.lstrip('-').replace('-', '_')
           self.values[f'args.{name}'] = arguments['default']
-    self.calls.append(Call(function, arguments))
+    self.calls.append(Call(
+        function, arguments, [self._value(x) for x in node.args]))
     self.generic_visit(node)
 
   def _change(self, node: ast.Call, method: ast.Attribute,
@@ -217,9 +233,11 @@ class _Reader(ast.NodeVisitor):
       return unknown
     if isinstance(node.op, ast.Pow) and (
         abs(left) <= _LARGEST_BASE and 0 <= right <= _LARGEST_EXPONENT):
-      return left ** right
+      power = left ** right
+      return unknown if isinstance(power, complex) else power
     try:
-      return _OPERATORS[type(node.op)](left, right)
+      result = _OPERATORS[type(node.op)](left, right)
+      return result if math.isfinite(result) else unknown
     except (KeyError, ArithmeticError):
       return unknown
 
