@@ -275,6 +275,107 @@ class ConvertTest(parameterized.TestCase):
     config, _ = self._pytorchrl('SAC', storage=storage)
     self._check(config, **expected)
 
+  @parameterized.parameters(
+      ('SAC.create_factory(2e-4, 3e-4, lr_alpha=4e-4, gamma=0.9)',
+       dict(critic_learning_rate=2e-4, learning_rate=3e-4,
+            temperature_learning_rate=4e-4, discounting=0.9)),
+      ('DDQN.create_factory(2e-4, 0.9, 0.8)',
+       dict(learning_rate=2e-4, discounting=0.9, target_update_rate=0.2)),
+      ('TD3.create_factory(2e-4, 3e-4, 0.9, 0.8, 20, 7, 10)',
+       dict(critic_learning_rate=2e-4, target_update_rate=0.2,
+            updates_per_call=20, eval_every_frames=3, unroll_length=10)),
+      ("SAC.create_factory()\nVecEnv.create_factory(make, "
+       "{'env_id': 'Pendulum-v1'}, 3)",
+       dict(level_name='Pendulum-v1', num_actors=3)),
+      ('SAC.create_factory()\nPERBuffer.create_factory(2000, 3, 1e-3, 0.5)',
+       dict(replay_steps=2000, n_step=3, selector='prioritised',
+            priority_epsilon=1e-3, priority_exponent=0.5,
+            importance_exponent=1.0)),
+      ('SAC.create_factory()\nprl.Learner(scheme, 5000)',
+       dict(total_environment_frames=5000)),
+      ("DDPG.create_factory()\nOffPolicyActor.create_factory(a, b, c, "
+       "'NoNoise')", dict(exploration_noise=0.0)))
+  def test_positional_arguments(self, text, expected):
+    config, comments = self._convert(text)
+    self._check(config, **expected)
+    self.assertContainsSubset(comments, ['env_fn'])
+
+  @parameterized.parameters(
+      ("'env_id': 'PongNoFrameskip-v4', 'clip_rewards': True, "
+       "'sticky_actions': True, 'episodic_life': False, 'seed': 7", dict(
+           level_name='ALE/Pong-v5', num_action_repeats=4,
+           reward_clipping='abs_one', repeat_action_probability=0.25,
+           life_loss_ends_episode=False, seed=7,
+           total_environment_frames=400, eval_every_frames=20_000)),
+      ("'env_id': 'PongNoFrameskip-v4'", dict(
+          reward_clipping='none', num_action_repeats=4)),
+      ("'env_id': 'Pendulum-v1', 'frame_skip': 2", dict(
+          num_action_repeats=2, total_environment_frames=200,
+          eval_every_frames=10_000)),
+      ("'env_id': 'Pendulum-v1', 'frame_skip': 0", dict(
+          num_action_repeats=1)))
+  def test_environments_of_pytorchrl(self, kwargs, expected):
+    config, _ = self._convert(
+        f'SAC.create_factory()\nVecEnv.create_factory(env_kwargs={{{kwargs}}})'
+        '\nLearner(scheme, target_steps=100)')
+    self._check(config, **expected)
+
+  @parameterized.parameters(
+      ('ReplayBuffer.create_factory(*sizes)',
+       'argument 1 of ReplayBuffer.create_factory', '*sizes'),
+      ('Learner(scheme, 1000, None, 3)', 'argument 4 of Learner', 'not known'),
+      ('Learner(scheme, compute())', 'target_steps', 'compute() is not known'),
+      ('Learner(scheme, 1e400)', 'target_steps', 'inf has no counterpart'),
+      ("Learner(scheme, 1000, '/tmp')", 'log_dir', '--logdir'),
+      ('ReplayBuffer.create_factory(size())', 'size', 'size() is not known'),
+      ('ReplayBuffer.create_factory(1e400)', 'size', 'inf has no counterpart'),
+      ('ReplayBuffer.create_factory(1e308 * 1e308)', 'size', 'is not known'),
+      ("ReplayBuffer.create_factory('big')", 'size', 'no counterpart'),
+      ('EREBuffer.create_factory(9000, alpha=0.0, beta=0.4)', 'beta',
+       'alpha is 0'),
+      ('PERBuffer.create_factory(9000, epsilon=0.4)', 'epsilon', 'alpha is 0'),
+      ('ReplayBuffer.create_factory(9000)\nPERBuffer.create_factory(9000)',
+       'PERBuffer.create_factory', 'ReplayBuffer comes first'),
+      ('VecEnv.create_factory(train)\nVecEnv.create_factory(test)',
+       'VecEnv.create_factory', 'the first call was converted'),
+      ('TD3.create_factory(lr_q=1e-3)', 'TD3.create_factory',
+       'DDQN comes first'),
+      ('PPO.create_factory(lr=1e-3)', 'PPO.create_factory', 'not known'),
+      ('VecEnv.create_factory(make, arguments())', 'env_kwargs',
+       'arguments() is not known'),
+      ("VecEnv.create_factory(make, {'frame_stack': 4})",
+       'env_kwargs.frame_stack', 'four frames'),
+      ("VecEnv.create_factory(make, {'frame_skip': skip})",
+       'env_kwargs.frame_skip', 'skip is not known'),
+      ("VecEnv.create_factory(make, {'size': 4})", 'env_kwargs.size',
+       'not known'))
+  def test_each_value_of_pytorchrl_has_a_comment(self, text, name, comment):
+    _, comments = self._convert(f'DDQN.create_factory()\n{text}')
+    self.assertIn(comment, comments[name])
+
+  @parameterized.parameters(
+      ('lr_q=1e-3', 'lr_q', 'learning rate lr'),
+      ('lr_pi=1e-3', 'lr_pi', 'learning rate lr'),
+      ('max_grad_norm=1e400', 'max_grad_norm', 'no counterpart'),
+      (f"max_grad_norm={'9' * 400}", 'max_grad_norm', 'no counterpart'),
+      ('num_updates=1e400', 'num_updates, update_every, test_every', 'set'))
+  def test_each_argument_of_ddqn_has_a_comment(self, arguments, name, comment):
+    _, comments = self._convert(f'DDQN.create_factory({arguments})')
+    self.assertIn(comment, comments[name])
+
+  def test_arguments_of_schemes(self):
+    names = (
+        'num_col_workers', 'col_workers_communication', 'col_compress_data',
+        'col_workers_resources', 'col_preemption_thresholds',
+        'num_grad_workers', 'grad_workers_communication', 'grad_compress_data',
+        'grad_workers_resources', 'local_device',
+        'decentralized_update_execution')
+    _, comments = self._convert(
+        'SAC.create_factory()\nScheme(algorithm, actor, storage, '
+        f"environments, {', '.join(f'{name}=1' for name in names)})")
+    self.assertEqual(comments.keys(), {*names, 'env_fn'})
+    self.assertEmpty([x for x in comments.values() if 'not known' in x])
+
   def test_all_arguments_of_the_factories_are_known(self):
     for name, more in (
         ('SAC', 'lr_alpha=1, target_entropy=0.5'),
@@ -421,6 +522,12 @@ MUTATIONS = (
     dict(file='compat/from_di_engine', catches=(
         'test_unknown_settings_have_a_comment'), rows=(
         ('a list as the type of the clip', 'str(clip)', "'clip_norm'"),)),
+    dict(file='compat/converted', catches=(
+        'ConvertTest.test_each_argument_of_ddqn_has_a_comment2'), rows=(
+        ('infinite numbers', ' and math.isfinite(value)', ''),)),
+    dict(file='compat/converted', catches=(
+        'ConvertTest.test_each_argument_of_ddqn_has_a_comment3'), rows=(
+        ('numbers of 400 digits', 'ArithmeticError, ', ''),)),
     dict(file='compat/convert', catches='test_comments_have_one_line', rows=(
         ('lines within a comment', "' '.join(f'# {name}: {text}'.split())",
          "f'# {name}: {text}'"),)),
@@ -437,8 +544,51 @@ MUTATIONS = (
         ('the average moves slowly', '1 - number(value)', 'number(value)'),
         ('updates per step of one environment',
          'updates / (every * num_environments)', 'updates / every'),
-        ('steps of one environment', 'int(size) * num_environments',
-         'int(size)'))),
+        ('steps of one environment', 'int(number(value)) * num_environments',
+         'int(number(value))'))),
+    dict(file='compat/from_pytorchrl', catches=(
+        'ConvertTest.test_positional_arguments2'), rows=(
+        ('another order of arguments', "update_every start_steps '\n    'max",
+         "start_steps update_every '\n    'max"),)),
+    dict(file='compat/from_pytorchrl', catches=(
+        'ConvertTest.test_positional_arguments4'), rows=(
+        ('another default of beta', "'beta': 1.0", "'beta': 0.4"),)),
+    dict(file='compat/from_pytorchrl', catches=(
+        'ConvertTest.test_positional_arguments5'), rows=(
+        ('a Learner of a package', 'is_factory else method',
+         'is_factory else call.function'),)),
+    dict(file='compat/from_pytorchrl', catches=(
+        'ConvertTest.test_environments_of_pytorchrl0'), rows=(
+        ('frames without repeats', 'int(test_every / per_step) * repeats',
+         'int(test_every / per_step)'),
+        ('an Atari game without repeats', '4 if is_atari else 1', '1'))),
+    dict(file='compat/from_pytorchrl', catches=(
+        'ConvertTest.test_environments_of_pytorchrl1'), rows=(
+        ('rewards of Atari games are clipped',
+         "setdefault('reward_clipping', 'none')",
+         "setdefault('reward_clipping', 'abs_one')"),)),
+    dict(file='compat/from_pytorchrl', catches=(
+        'ConvertTest.test_each_value_of_pytorchrl_has_a_comment9'), rows=(
+        ('no comment without priorities',
+         '{} if is_prioritised else _UNIFORM_RULES', '{}'),)),
+    dict(file='compat/from_pytorchrl', catches=(
+        'ConvertTest.test_each_value_of_pytorchrl_has_a_comment11'), rows=(
+        ('other classes without a comment', 'for name in others:',
+         'for name in ():'),)),
+    dict(file='compat/from_pytorchrl', catches=(
+        'ConvertTest.test_each_value_of_pytorchrl_has_a_comment12'), rows=(
+        ('other calls without a comment',
+         'found.setdefault(name, arguments) != arguments',
+         'found.setdefault(name, arguments) is None'),)),
+    dict(file='compat/from_pytorchrl', catches=(
+        'ConvertTest.test_each_argument_of_ddqn_has_a_comment0'), rows=(
+        ('a rate of DDQN without a comment', "'lr_q': _ONE_RATE, ", ''),)),
+    dict(file='compat/from_pytorchrl', catches='test_arguments_of_schemes',
+         rows=(
+        ('schemes without comments', "found.get('Scheme', {})", '{}'),)),
+    dict(file='compat/reading', catches=(
+        'ConvertTest.test_each_value_of_pytorchrl_has_a_comment0'), rows=(
+        ('a name for what * passes', "value.text.startswith('*')", 'False'),)),
     dict(file='compat/reading', catches=(
         'test_nothing_is_computed_without_end'), rows=(
         ('texts are repeated', 'isinstance(right, (int, float))', 'True'),

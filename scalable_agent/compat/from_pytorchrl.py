@@ -4,7 +4,7 @@
 docs/migrating_pytorchrl.md explains the flags, and has the defaults.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from scalable_agent.compat import converted
 from scalable_agent.compat import reading
@@ -13,25 +13,70 @@ from scalable_agent.compat.converted import number
 _ALGORITHMS = ('DDQN', 'DDPG', 'TD3', 'SAC', 'MPO')
 _STORAGES = ('ReplayBuffer', 'NStepReplayBuffer', 'PERBuffer', 'EREBuffer',
              'HERBuffer')
+_TWO_RATES = (
+    'lr_q lr_pi gamma polyak num_updates test_every update_every start_steps '
+    'max_grad_norm mini_batch_size num_test_episodes target_update_interval '
+    'policy_loss_addons')
+_PRIORITIES = 'n_step epsilon alpha beta default_error'
+# The arguments of `create_factory`, and of `Scheme` and `Learner`.
+_ARGUMENTS = {
+    'DDQN': 'lr gamma polyak num_updates update_every test_every start_steps '
+            'max_grad_norm mini_batch_size num_test_episodes epsilon_decay '
+            'initial_epsilon target_update_interval policy_loss_addons',
+    'DDPG': _TWO_RATES,
+    'TD3': _TWO_RATES,
+    'SAC': 'lr_q lr_pi lr_alpha gamma polyak num_updates test_every '
+           'update_every start_steps max_grad_norm initial_alpha '
+           'mini_batch_size num_test_episodes target_update_interval '
+           'policy_loss_addons',
+    'MPO': 'lr_q lr_pi gamma polyak num_updates test_every update_every '
+           'start_steps mini_batch_size num_test_episodes '
+           'target_update_interval dual_constraint kl_mean_constraint '
+           'kl_var_constraint kl_constraint alpha_scale alpha_mean_scale '
+           'alpha_var_scale alpha_mean_max alpha_var_max alpha_max '
+           'mstep_iterations sample_action_num max_grad_norm '
+           'policy_loss_addons',
+    'OffPolicyActor':
+        'input_space action_space algorithm_name noise restart_model '
+        'sequence_overlap recurrent_net_kwargs recurrent_net '
+        'obs_feature_extractor obs_feature_extractor_kwargs '
+        'act_feature_extractor act_feature_extractor_kwargs '
+        'common_feature_extractor common_feature_extractor_kwargs num_critics',
+    'ReplayBuffer': 'size',
+    'NStepReplayBuffer': 'size n_step',
+    'PERBuffer': f'size {_PRIORITIES}',
+    'EREBuffer': f'size {_PRIORITIES} eta cmin',
+    'HERBuffer': f'size her_function {_PRIORITIES} eta cmin',
+    'VecEnv': 'env_fn env_kwargs vec_env_size log_dir info_keywords',
+    'Scheme': 'algo_factory actor_factory storage_factory train_envs_factory '
+              'test_envs_factory num_col_workers col_compress_data '
+              'col_workers_communication col_workers_resources '
+              'col_preemption_thresholds num_grad_workers grad_compress_data '
+              'grad_workers_communication grad_workers_resources local_device '
+              'decentralized_update_execution',
+    'Learner': 'scheme target_steps log_dir'}
+# Arguments that pass what another call has made.
+_PASSED_ON = ('input_space', 'action_space', 'algorithm_name', 'algo_factory',
+              'actor_factory', 'storage_factory', 'train_envs_factory',
+              'test_envs_factory', 'scheme')
 _DEFAULTS: dict[str, reading.Value] = {
     'lr_q': 1e-4, 'lr_pi': 1e-4, 'gamma': 0.99, 'polyak': 0.995,
     'num_updates': 50, 'update_every': 50, 'test_every': 5000,
     'start_steps': 1000, 'max_grad_norm': 0.5, 'mini_batch_size': 64,
     'num_test_episodes': 5, 'target_update_interval': 1}
 _OWN_DEFAULTS: dict[str, dict[str, reading.Value]] = {
-    'DDQN': {'lr': 1e-4, 'start_steps': 20000, 'initial_epsilon': 1.0,
-             'epsilon_decay': 0.999},
+    'DDQN': {'lr_q': None, 'lr_pi': None, 'lr': 1e-4, 'start_steps': 20000,
+             'initial_epsilon': 1.0, 'epsilon_decay': 0.999},
     'DDPG': {'lr_q': 1e-3},
     'TD3': {'mini_batch_size': 100},
     'SAC': {'lr_alpha': 1e-4, 'initial_alpha': 1.0},
     'MPO': {'max_grad_norm': 0.1, 'dual_constraint': 0.1,
             'kl_mean_constraint': 0.01, 'kl_var_constraint': 1e-4,
             'sample_action_num': 64}}
-_FLAGS: dict[str, object] = {
-    'hidden_sizes': '256,256,256', 'num_action_repeats': 1}
 _OWN_FLAGS: dict[str, dict[str, object]] = {
     'DDQN': {'double_q': 'false'}, 'DDPG': {}, 'TD3': {}, 'SAC': {},
     'MPO': {'exact_temperature': 'true'}}
+_ONE_RATE = 'DDQN has one network, with the learning rate lr.'
 _MULTIPLIER = 'Multipliers are learned by gradient, as in acme.'
 _RULES: dict[str, converted.Rule] = {
     'lr': 'learning_rate',
@@ -64,6 +109,10 @@ _RULES: dict[str, converted.Rule] = {
     'policy_loss_addons': 'Write the term as a function of the agent and the '
                           'data, and name the function with '
                           '--addon=module:function.'}
+_DDQN_RULES: dict[str, converted.Rule] = {
+    'lr_q': _ONE_RATE, 'lr_pi': _ONE_RATE,
+    # The loss here is half of theirs.
+    'max_grad_norm': lambda value: {'clip_gradient_norm': number(value) / 2}}
 _ACTOR_RULES: dict[str, converted.Rule] = {
     'noise': lambda value: {'exploration_noise': {
         'Gauss': 0.1, 'NoNoise': 0.0}[str(value)]},
@@ -92,68 +141,130 @@ _STORAGE_RULES: dict[str, converted.Rule] = {
     'cmin': 'recent_min_steps',
     'her_function': 'Choose goals with --hindsight; the environment computes '
                     'the rewards.'}
+_NO_PRIORITIES = 'The buffer has no priorities, as alpha is 0.'
+_UNIFORM_RULES: dict[str, converted.Rule] = {
+    'alpha': lambda value: {}, 'beta': _NO_PRIORITIES,
+    'epsilon': _NO_PRIORITIES}
 _ENVIRONMENT_RULES: dict[str, converted.Rule] = {
     'env_fn': 'Register the environment with gymnasium, and name the id with '
               '--level_name.',
     'log_dir': 'The directory of a run is --logdir.',
     'info_keywords': 'Values of info are not written.',
-    'env_id': 'level_name'}
+    'env_kwargs.env_id': converted.level,
+    'env_kwargs.frame_skip': lambda value: {
+        'num_action_repeats': max(int(number(value)), 1)},
+    'env_kwargs.frame_stack': converted.FRAME_STACK,
+    'env_kwargs.episodic_life': 'life_loss_ends_episode',
+    'env_kwargs.clip_rewards': lambda value: {
+        'reward_clipping': 'abs_one' if value else 'none'},
+    'env_kwargs.sticky_actions': lambda value: {
+        'repeat_action_probability': 0.25 if value else 0.0},
+    'env_kwargs.max_episode_steps': 'The level ends its episodes.',
+    'env_kwargs.reward_delay': 'Delayed rewards need an environment of your '
+                               'own.',
+    'env_kwargs.seed': 'seed'}
+_COLLECTORS = ('Environments run in the threads of --num_actor_groups, or with '
+               '--ray_address in the processes of --num_actor_workers.')
+_LEARNERS = ('Several learners (--num_learners) always apply the mean of their '
+             'gradients, each learner to its own weights.')
+_SCHEME_RULES: dict[str, converted.Rule] = {
+    'num_col_workers': _COLLECTORS,
+    'col_workers_communication': _COLLECTORS,
+    'col_workers_resources': 'Resources are --num_cpus_per_actor_worker.',
+    'col_compress_data': 'Unrolls are compressed with --pack=zlib.',
+    'col_preemption_thresholds': 'No unroll waits for another unroll.',
+    'num_grad_workers': _LEARNERS,
+    'grad_workers_communication': _LEARNERS,
+    'decentralized_update_execution': _LEARNERS,
+    'grad_workers_resources': 'Resources are --num_cpus_per_learner and '
+                              '--num_gpus_per_learner.',
+    'grad_compress_data': 'Gradients are not compressed.',
+    'local_device': 'TensorFlow takes a GPU if there is one.'}
 
 
 def convert(file: reading.File) -> converted.Converted | None:
   """Returns flags and notes; None if no algorithm is made in the file."""
-  found = _factories(file.calls)
-  name = next((name for name in _ALGORITHMS if name in found), None)
-  if name is None:
+  notes: dict[str, str] = {}
+  found = _calls(file.calls, notes)
+  name = _first(found, _ALGORITHMS, notes)
+  if not name:
     return None
   result = converted.Converted(
-      {'algorithm': name.lower()} | _FLAGS | _OWN_FLAGS[name])
+      {'algorithm': name.lower(), 'hidden_sizes': '256,256,256'}
+      | _OWN_FLAGS[name], notes)
   arguments = _DEFAULTS | _OWN_DEFAULTS[name] | found[name]
-  environment = found.get('VecEnv', {})
-  num_environments = environment.pop('vec_env_size', 1)
-  kwargs = environment.pop('env_kwargs', {})
-  if isinstance(kwargs, Mapping):
-    environment |= {'env_id': kwargs['env_id']} if 'env_id' in kwargs else {}
-  if not isinstance(num_environments, int):
-    result.notes['vec_env_size'] = 'The number is not known: 1 was taken.'
-    num_environments = 1
+  num_environments = _add_environment(result, found.get('VecEnv', {}))
+  repeats = int(number(result.flags['num_action_repeats']))
   _add_algorithm(result, name, arguments)
-  _add_cadence(result, arguments, num_environments)
+  _add_cadence(result, arguments, num_environments, repeats)
   result.apply(found.get('OffPolicyActor', {}), _ACTOR_RULES)
-  _add_storage(result, found, num_environments)
-  result.apply(environment, _ENVIRONMENT_RULES)
-  if 'level_name' not in result.flags:
-    result.notes.setdefault(
-        'env_fn', 'The file names no level: add --level_name=ID.')
-  for call in file.calls:
-    steps = call.arguments.get('target_steps')
-    if call.function == 'Learner' and isinstance(steps, (int, float)):
-      result.flags['total_environment_frames'] = int(steps)
+  storage = _first(found, _STORAGES, notes)
+  _add_storage(result, storage, found.get(storage, {}), num_environments)
+  result.apply(found.get('Scheme', {}), _SCHEME_RULES)
+  result.apply(found.get('Learner', {}), {
+      'target_steps': lambda value: {
+          'total_environment_frames': int(number(value)) * repeats},
+      'log_dir': _ENVIRONMENT_RULES['log_dir']})
   return result
 
 
-def _factories(calls: list[reading.Call]
-               ) -> dict[str, dict[str, reading.Value]]:
-  """Returns the arguments of the first `create_factory` of each class."""
+def _calls(calls: list[reading.Call], notes: dict[str, str]
+           ) -> dict[str, dict[str, reading.Value]]:
+  """Returns the arguments of the first call for each class."""
   found: dict[str, dict[str, reading.Value]] = {}
   for call in calls:
     owner, _, method = call.function.rpartition('.')
-    if method == 'create_factory':
-      found.setdefault(owner.rpartition('.')[-1], dict(call.arguments))
+    is_factory = method == 'create_factory'
+    name = owner.rpartition('.')[-1] if is_factory else method
+    if is_factory and name not in _ARGUMENTS:
+      notes[call.function] = 'This class is not known: no flag was made.'
+    elif is_factory or name in ('Scheme', 'Learner'):
+      arguments = {
+          key: value
+          for key, value in call.named(_ARGUMENTS[name].split()).items()
+          if key not in _PASSED_ON}
+      if found.setdefault(name, arguments) != arguments:
+        notes[call.function] = (
+            'The file has several such calls: the first call was converted.')
   return found
+
+
+def _first(found: Collection[str], names: Collection[str],
+           notes: dict[str, str]) -> str:
+  """Returns the first class of the file among `names`, or ''."""
+  first, *others = [name for name in found if name in names] or ['']
+  for name in others:
+    notes[f'{name}.create_factory'] = (
+        f'This call was not converted, as {first} comes first in the file.')
+  return first
+
+
+def _add_environment(result: converted.Converted,
+                     settings: dict[str, reading.Value]) -> int:
+  """Adds the flags of environments, and returns their number."""
+  num_environments = settings.pop('vec_env_size', 1)
+  if not isinstance(num_environments, int):
+    result.notes['vec_env_size'] = 'The number is not known: 1 was taken.'
+    num_environments = 1
+  kwargs = reading.flat(settings.pop('env_kwargs', {}), 'env_kwargs')
+  result.apply(settings | kwargs, _ENVIRONMENT_RULES)
+  flags = result.flags
+  is_atari = str(flags.get('level_name', '')).startswith('ALE/')
+  flags.setdefault('num_action_repeats', 4 if is_atari else 1)
+  if is_atari:
+    flags.setdefault('reward_clipping', 'none')
+  if 'level_name' not in flags:
+    result.notes.setdefault(
+        'env_fn', 'The file names no level: add --level_name=ID.')
+  return num_environments
 
 
 def _add_algorithm(result: converted.Converted, name: str,
                    arguments: dict[str, reading.Value]) -> None:
   settings = {key: value for key, value in arguments.items()
-              if key not in ('num_updates', 'update_every', 'test_every')
-              and value != []}
-  if name == 'DDQN':  # One network; the loss is half of theirs.
-    for key in ('lr_q', 'lr_pi'):
-      settings.pop(key, None)
-    norm = settings.get('max_grad_norm')
-    if isinstance(norm, (int, float)):
-      settings['max_grad_norm'] = norm / 2
+              if key not in ('num_updates', 'update_every', 'test_every')}
+  if settings.get('policy_loss_addons') == []:
+    settings.pop('policy_loss_addons')
   interval = settings.pop('target_update_interval', 1)
   if name == 'TD3':
     result.apply({'target_update_interval': interval},
@@ -163,45 +274,44 @@ def _add_algorithm(result: converted.Converted, name: str,
   elif interval != 1:
     result.notes['target_update_interval'] = (
         'With ddpg, the targets move after every update.')
-  result.apply(settings, _RULES)
+  result.apply(settings, _RULES | (_DDQN_RULES if name == 'DDQN' else {}))
 
 
 def _add_cadence(result: converted.Converted,
                  arguments: Mapping[str, reading.Value],
-                 num_environments: int) -> None:
+                 num_environments: int, repeats: int) -> None:
   """Adds the flags of collections, updates and evaluations."""
+  result.flags['num_actors'] = num_environments
   try:
     updates, every, test_every = (int(number(arguments[key])) for key in (
         'num_updates', 'update_every', 'test_every'))
     per_step = updates / (every * num_environments)
     result.flags |= {
-        'num_actors': num_environments, 'unroll_length': every,
-        'updates_per_step': per_step, 'updates_per_call': updates,
-        'eval_every_frames': int(test_every / per_step)}
-  except (TypeError, ValueError, ZeroDivisionError):
+        'unroll_length': every, 'updates_per_step': per_step,
+        'updates_per_call': updates,
+        'eval_every_frames': int(test_every / per_step) * repeats}
+  except (ArithmeticError, ValueError):
     result.notes['num_updates, update_every, test_every'] = (
-        'A number is not known: set --unroll_length, --updates_per_step and '
-        '--eval_every_frames by hand.')
-  if not result.flags.get('eval_num_episodes'):
-    result.flags.pop('eval_num_episodes', None)
+        'A number is not known, or is 0: set --unroll_length, '
+        '--updates_per_step and --eval_every_frames by hand.')
+  if result.flags.get('eval_num_episodes') == 0:
+    result.flags.pop('eval_num_episodes')
     result.flags.pop('eval_every_frames', None)
 
 
-def _add_storage(result: converted.Converted,
-                 found: Mapping[str, dict[str, reading.Value]],
-                 num_environments: int) -> None:
-  name = next((name for name in _STORAGES if name in found), '')
-  settings = found.get(name, {})
-  size = settings.pop('size', None)
-  if isinstance(size, (int, float)):
-    result.flags['replay_steps'] = int(size) * num_environments
-  if name == 'PERBuffer':
-    result.flags['selector'] = 'prioritised'
-  if name == 'EREBuffer':
-    is_prioritised = bool(settings.get('alpha'))
-    result.flags['selector'] = (
-        'recent_prioritised' if is_prioritised else 'recent')
-    if not is_prioritised:
-      settings = {key: value for key, value in settings.items()
-                  if key not in ('alpha', 'beta', 'epsilon')}
-  result.apply(settings, _STORAGE_RULES)
+def _add_storage(result: converted.Converted, name: str,
+                 settings: dict[str, reading.Value], num_environments: int
+                 ) -> None:
+  is_prioritised = bool(settings.get('alpha'))
+  is_recent = name == 'EREBuffer' or 'eta' in settings or 'cmin' in settings
+  if is_prioritised:
+    settings = {'epsilon': 0.0, 'beta': 1.0} | settings
+  if is_recent:
+    settings = {'eta': 1.0, 'cmin': 5000} | settings
+  if is_prioritised or is_recent:
+    result.flags['selector'] = '_'.join(
+        ['recent'] * is_recent + ['prioritised'] * is_prioritised)
+  result.apply(settings, _STORAGE_RULES | (
+      {} if is_prioritised else _UNIFORM_RULES) | {
+          'size': lambda value: {
+              'replay_steps': int(number(value)) * num_environments}})
