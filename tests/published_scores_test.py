@@ -7,6 +7,7 @@ import json
 
 from absl.testing import absltest
 from absl.testing import parameterized
+from scalable_agent.scores import dmlab30
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import published_scores
 from scalable_agent.scores import table as score_table
@@ -38,7 +39,8 @@ class ScoresTest(parameterized.TestCase):
       ('SpaceInvadersNoFrameskip-v4', 'SpaceInvaders'),
       ('ALE/SpaceInvaders-v5', 'SpaceInvaders'), ('catch', 'catch'),
       ('shimmy:dm_control/walker-walk-v0', 'dm_control walker-walk'),
-      ('dm_control walker-walk', 'dm_control walker-walk'))
+      ('dm_control walker-walk', 'dm_control walker-walk'),
+      ('rooms_collect_good_objects_train', 'rooms_collect_good_objects_test'))
   def test_task(self, environment, task):
     self.assertEqual(published_scores.task_of(environment), task)
 
@@ -92,6 +94,25 @@ class ScoresTest(parameterized.TestCase):
     self.assertEqual(
         _short(published_scores.comparable_scores(
             algorithm, level, num_steps)), expected)
+
+  @parameterized.parameters('impala', 'appo')
+  def test_all_levels_of_dmlab30_have_published_scores(self, algorithm):
+    for level in dmlab30.ALL_LEVELS:
+      self.assertNotEmpty(published_scores.comparable_scores(
+          algorithm, level, 1_000_000), level)
+
+  def test_protocols_of_ppo(self):
+    by_source = {score.source.partition('.json')[0]: score.protocol
+                 for score in published_scores.SCORES
+                 if '-ppo_fixhp' in score.source}
+    self.assertLen(by_source, 3)
+    atari = by_source['danijar/dreamerv3 scores/atari57-ppo_fixhp']
+    self.assertIn('atari_alien', atari)
+    self.assertIn('sticky actions and all 18 actions', atari)
+    self.assertIn('not confirmed for these runs', atari)
+    for protocol in by_source.values():
+      # Issue 177 is a note of a user.
+      self.assertNotIn('177', protocol)
 
   @parameterized.parameters(
       (1, [50_000, 1_000_000]), (50_000, [50_000, 1_000_000]),
@@ -176,6 +197,14 @@ class TableTest(parameterized.TestCase):
     [protocol] = table.differences
     self.assertIn('30 games of the policy with exploration', protocol)
 
+  def test_training_levels_of_dmlab30(self):
+    table = score_table.make_table([_run(
+        'rooms_collect_good_objects_train', [9.] * 30, 10**8, 'impala')])
+    self.assertNotIn('Environment', '\n'.join(table.differences))
+    self.assertIn('Levels of training, not of test: '
+                  'rooms_collect_good_objects_train; published scores are from '
+                  'test levels.', table.differences)
+
   def test_atari(self):
     # The table of the suite is there, too.
     table = score_table.make_table([
@@ -213,6 +242,20 @@ class TableTest(parameterized.TestCase):
                      ['SAC', 'TD3'])
     [line] = table.differences
     self.assertEndsWith(line, 'see their sources (agents 1, 2).')
+
+
+MUTATIONS = (
+    dict(file='scores/published_scores',
+         catches='test_all_levels_of_dmlab30_have_published_scores', rows=(
+        ('training levels without scores',
+         'dmlab30.LEVEL_MAPPING.get(environment, environment)', 'environment'),
+    )),
+    dict(file='scores/protocol', catches='test_training_levels_of_dmlab30',
+         rows=(
+        ('training levels are other versions',
+         'same = {level, _test_level(level)}', 'same = {level}'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from scalable_agent.scores import data
+from scalable_agent.scores import dmlab30
 
 
 class Score(NamedTuple):
@@ -18,7 +19,8 @@ class Score(NamedTuple):
 
   Attributes:
     algorithm: name of the algorithm in the source.
-    environment: name of the environment in the source.
+    environment: name of the environment: the source's, or in learning curves
+      this project's.
     num_agent_steps: length of the training in agent steps, not frames, unless
       `protocol` says otherwise.
     mean: the mean return.
@@ -59,8 +61,10 @@ _BY_TASK: dict[tuple[str, str], list[Score]] = {}
 def task_of(environment: str) -> str:
   """Returns the name of an environment without version and protocol.
 
-  ALE/Pong-v5, PongNoFrameskip-v4 and "Pong sticky 0.25" all give `Pong`.
+  ALE/Pong-v5, PongNoFrameskip-v4 and "Pong sticky 0.25" all give `Pong`. A
+  training level of DMLab-30 gives its test level, which has published scores.
   """
+  environment = dmlab30.LEVEL_MAPPING.get(environment, environment)
   name = environment.rpartition(':')[2].removeprefix('ALE/')
   name = name.replace('dm_control/', 'dm_control ')
   name = name.replace('ball_in_cup', 'cup')
