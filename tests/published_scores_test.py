@@ -197,6 +197,25 @@ class TableTest(parameterized.TestCase):
     [protocol] = table.differences
     self.assertIn('30 games of the policy with exploration', protocol)
 
+  def test_number_of_training_runs(self):
+    runs = [
+        _run('CartPole-v1', [9.] * 30, 100, 'ddqn', seed=seed, double_q=False,
+             batch_size=batch_size)
+        for batch_size, seed in ((8, 1), (8, 2), (8, 3), (9, 3), (9, 3))]
+    three, one = score_table.make_table(runs).differences
+    self.assertStartsWith(three, 'Protocol: 3 training runs and 30 games each '
+                          'of the policy without exploration here; ')
+    self.assertEndsWith(three, '(agents 1, 2, 3).')
+    # The same seed twice is one run.
+    self.assertStartsWith(one, 'Protocol: one training run and 30 games of ')
+    # A suite has settings for each level.
+    runs = [_run(level, [9.] * 30, 100, 'ddqn', seed=seed, double_q=False,
+                 batch_size=seed)._replace(group='a')
+            for level, seed in (('CartPole-v1', 1), ('CartPole-v1', 2),
+                                ('LunarLander-v2', 2), ('LunarLander-v2', 3))]
+    [protocol] = score_table.make_table(runs).differences
+    self.assertStartsWith(protocol, 'Protocol: 2 training runs and ')
+
   def test_training_levels_of_dmlab30(self):
     table = score_table.make_table([_run(
         'rooms_collect_good_objects_train', [9.] * 30, 10**8, 'impala')])
@@ -254,6 +273,15 @@ MUTATIONS = (
          rows=(
         ('training levels are other versions',
          'same = {level, _test_level(level)}', 'same = {level}'),
+    )),
+    dict(file='scores/protocol', catches='test_number_of_training_runs', rows=(
+        ('always one run', 'if num_runs == 1 else', 'if num_runs else'),
+    )),
+    dict(file='scores/table', catches='test_number_of_training_runs', rows=(
+        ('runs of all groups', "(run.group or groups_lib.key(config, "
+         "'level_name'), run", '(run.group, run'),
+        ('runs of all levels', ', run.rows[0].level)', ',)'),
+        ('a seed counts twice', '(key, config.seed)', '(key, id(config))'),
     )),
 )
 

@@ -92,12 +92,12 @@ def differences(
 def published_differences(
     config: sections.AllSections, trained_with: sections.AllSections,
     scores: Mapping[str, Sequence[published_scores.Score]],
-    num_games: int) -> Iterator[str]:
+    num_games: int, num_runs: int) -> Iterator[str]:
   """Yields a line for each difference from scores of the same algorithm.
 
   `trained_with` has the settings of the training; if lost, of the test.
-  `scores` are published scores by level, and `num_games` is the number of games
-  of each level.
+  `scores` are published scores by level, `num_games` is the number of games of
+  each level, and `num_runs` the number of runs that differ by seed only.
   """
   if not scores:
     return
@@ -111,8 +111,9 @@ def published_differences(
              'observations.')
   policy = ('the policy without exploration' if config.test_greedy else
             'the policy with exploration')
-  yield (f'Protocol: one training run and {num_games} game'
-         f'{"s" * (num_games != 1)} of {policy} here; '
+  runs = 'one training run' if num_runs == 1 else f'{num_runs} training runs'
+  yield (f'Protocol: {runs} and {num_games} game{"s" * (num_games != 1)}'
+         f'{" each" * (num_runs != 1)} of {policy} here; '
          'most published scores are means over several runs, and some are '
          'returns while training, see their sources.')
   if trained_with.algorithm == 'ddqn' and trained_with.double_q:

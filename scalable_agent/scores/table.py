@@ -152,7 +152,8 @@ def make_table(runs: Sequence[Run]) -> Table:
                *_lines_of_all(_different_tests(runs)),
                *over_runs.remarks),
       differences=_lines_of_all(map(
-          _differences, itertools.repeat(suite), runs, comparisons)),
+          _differences, itertools.repeat(suite), runs, comparisons,
+          _numbers_of_seeds(runs))),
       comparisons=tuple(itertools.chain(*comparisons)), over_runs=over_runs)
 
 
@@ -186,15 +187,26 @@ def _comparisons(run: Run) -> Iterator[Comparison]:
       yield Comparison(row, num_steps, tuple(scores))
 
 
+def _numbers_of_seeds(runs: Sequence[Run]) -> list[int]:
+  """Returns, for each run, the number of seeds of its group on its level."""
+  configs = [run.trained_with or run.config for run in runs]
+  keys = [(run.group or groups_lib.key(config, 'level_name'), run.rows[0].level)
+          for run, config in zip(runs, configs)]
+  numbers = collections.Counter(key for key, _ in {
+      (key, config.seed) for key, config in zip(keys, configs)})
+  return [numbers[key] for key in keys]
+
+
 def _differences(suite: suites.Suite | None, run: Run,
-                 comparisons: Sequence[Comparison]) -> Iterator[str]:
+                 comparisons: Sequence[Comparison],
+                 num_runs: int) -> Iterator[str]:
   num_games = len(run.rows[0].returns)  # The same for each level.
   yield from protocol.differences(
       suite, run.config, run.trained_with, run.num_env_frames,
       [row.level for row in run.rows], num_games)
   yield from protocol.published_differences(
       run.config, run.trained_with or run.config,
-      {c.row.level: c.scores for c in comparisons}, num_games)
+      {c.row.level: c.scores for c in comparisons}, num_games, num_runs)
 
 
 def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> tuple[str, ...]:
