@@ -606,6 +606,9 @@ class SeveralAgentsTest(parameterized.TestCase):
       ('levels', [{'level': 'a', 'returns': ['x']}]),
       ('levels', [{'level': 'a', 'returns': [None]}]),
       ('levels', [{'level': 'a', 'returns': [[1]]}]),
+      ('levels', [{'level': 'a', 'returns': [1, float('nan')]}]),
+      ('levels', [{'level': 'a', 'returns': [float('-inf'), 1]}]),
+      ('levels', [{'level': 'a', 'returns': [10**400]}]),
       ('levels', [{'level': 'a', 'returns': [1], 'num_cut': 'x'}]))
   def test_an_edited_file_is_refused(self, name, value):
     path = os.path.join(self.create_tempdir().full_path, 'scores-1-1')
@@ -634,6 +637,16 @@ class SeveralAgentsTest(parameterized.TestCase):
       self._read(directory.full_path)
     with self.assertRaisesRegex(errors.ConfigError, 'No such file'):
       self._read(directory.full_path + '/none')
+
+
+MUTATIONS = (
+    dict(file='scores/files', catches='test_an_edited_file_is_refused', rows=(
+        ('returns that are no numbers',
+         "if not all(map(math.isfinite, level['returns'])):",
+         "if not level['returns']:"),
+        ('returns that are too large', ', OverflowError) as e', ') as e'),
+    )),
+)
 
 
 if __name__ == '__main__':

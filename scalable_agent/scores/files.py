@@ -7,6 +7,7 @@ import dataclasses
 import io
 import itertools
 import json
+import math
 import operator
 import os
 import re
@@ -283,7 +284,7 @@ def read(path: str) -> score_table.Run:
         settings, operator.index(agent['num_env_frames']), trained_with or None,
         tuple(_read_row(level) for level in agent['levels']),
         os.path.splitext(path)[0])
-  except (OSError, LookupError, TypeError, ValueError) as e:
+  except (OSError, LookupError, TypeError, ValueError, OverflowError) as e:
     raise errors.ConfigError(
         f'{path} cannot be read as the test of an agent: {e}. Name another '
         'file, --logdir=DIRECTORY/scores-N-M.json, or test again.') from e
@@ -292,6 +293,8 @@ def read(path: str) -> score_table.Run:
 def _read_row(level: dict[str, Any]) -> score_table.Row:
   if not isinstance(level['level'], str) or not level['returns']:
     raise ValueError('a level has no name or no returns')
+  if not all(map(math.isfinite, level['returns'])):
+    raise ValueError(f'a return of {level["level"]} is infinite or no number')
   return score_table.make_row(
       level['level'], level['returns'],
       operator.index(level.get('num_cut', 0)))  # Missing in older tables.
