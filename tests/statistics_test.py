@@ -117,9 +117,10 @@ class StatisticsTest(parameterized.TestCase):
     self.assertIsNone(statistics.contest(x[:1], x[:1]).more_seeds)
 
 
-def _run(seed, score, level='catch', num_env_frames=1000, **settings):
+def _run(seed, score, level='catch', num_env_frames=1000, group='',
+         **settings):
   config = config_lib.Config(seed=seed, level_name=level, **settings)
-  return groups.SeedRun(config, num_env_frames, {level: score})
+  return groups.SeedRun(config, num_env_frames, {level: score}, group)
 
 
 def _of(runs):
@@ -209,9 +210,50 @@ class GroupsTest(parameterized.TestCase):
       ([_run(1, 0.), _run(2, 1.), _run(1, 1., 'memory', entropy_cost=.5),
         _run(2, 1., 'memory', entropy_cost=.5)],
        'No comparison of entropy_cost=0.00025 with entropy_cost=0.5: only one '
-       'of both has catch, memory.'))
+       'of both has catch, memory.'),
+      ([_run(1, 0.), _run(2, 1.), _run(1, 1., entropy_cost=.5)],
+       'No statistics of entropy_cost=0.5, and no comparison with other runs: '
+       'each level has one seed only.'),
+      ([_run(seed, 0., level, entropy_cost=cost) for seed in (1, 2, 3)
+        for level in ('catch', 'memory') for cost in (.1, .2)
+        if (seed, level, cost) != (3, 'memory', .2)],
+       'No comparison of entropy_cost=0.1 with entropy_cost=0.2: the levels of '
+       'entropy_cost=0.2 have different numbers of seeds.'),
+      ([_run(1, 0., group='a'), _run(2, 1., num_env_frames=2000, group='a')],
+       'Different lengths in a on catch: 1,000 to 2,000 frames.'))
   def test_remarks(self, runs, text):
     self.assertIn(text, '\n'.join(_of(runs).remarks))
+
+  @parameterized.parameters('', 'AB')
+  def test_groups_of_different_lengths(self, names):
+    def remarks(levels, *lengths):
+      report = _of([
+          _run(seed, cost, level, frames * number, *names[i:i + 1],
+               entropy_cost=cost)
+          for i, (cost, frames) in enumerate(zip((.1, .2), lengths))
+          for number, level in enumerate(levels, 1) for seed in range(5)])
+      self.assertLen(report.comparisons, 1)
+      # Levels of a suite may differ.
+      return [remark for remark in report.remarks
+              if not remark.startswith('Different lengths in entropy')]
+
+    first, second = names or ('entropy_cost=0.1', 'entropy_cost=0.2')
+    text = (f'Different lengths of {first} and {second}, which are compared: '
+            '1,000 and 100,000 frames on catch')
+    self.assertEqual(remarks(['catch'], 1000, 100_000), [f'{text}.'])
+    self.assertEqual(remarks(['catch', 'memory'], 1000, 100_000),
+                     [f'{text}, one of 2 such levels.'])
+    self.assertEmpty(remarks(['catch', 'memory'], 1000, 1000))
+    self.assertEmpty(remarks(['catch', 'memory'], 1000, 1100))
+
+  def test_groups_that_overlap_in_length(self):
+    remarks = _of([
+        _run(seed, 0., num_env_frames=frames, entropy_cost=cost)
+        for cost, most in ((.1, 1000), (.2, 3000))
+        for seed, frames in ((1, 1000), (2, most))]).remarks
+    self.assertIn(
+        'Different lengths of entropy_cost=0.1 and entropy_cost=0.2, which are '
+        'compared: 1,000 and 1,000 to 3,000 frames on catch.', remarks)
 
   def test_table_has_statistics(self):
     runs = []
@@ -285,6 +327,24 @@ MUTATIONS = (
          'key(run.config)'),
         ('seeds in the order of runs', 'key=lambda run: run.config.seed',
          'key=lambda run: 0'),
+    )),
+    dict(file='scores/groups', catches='test_remarks', rows=(
+        ('groups of one seed vanish', '  if single:', '  if False:'),
+        ('different numbers of seeds without a reason',
+         'yield f\'No comparison of {first.name}', 'f\'{first.name}'),
+        ('suites of any length', 'if group.is_repeated:',
+         'if group.is_repeated and not members[0].group:'),
+    )),
+    dict(file='scores/groups', catches='test_groups_of_different_lengths',
+         rows=(
+        ('groups of any length', '  if unequal:', '  if False:'),
+        ('levels of a suite of other lengths', 'if not is_suite:', 'if True:'),
+    )),
+    dict(file='scores/groups', catches='test_groups_that_overlap_in_length',
+         rows=(
+        ('the least frames alone', '_are_unequal, first.lengths[level], '
+         'second.lengths[level])', '_are_unequal, first.lengths[level][:1], '
+         'second.lengths[level])'),
     )),
 )
 

@@ -38,9 +38,16 @@ class Group(NamedTuple):
   Attributes:
     name: the settings that differ from those of other groups.
     scores: float64 `[R]`, the score of each seed, by level.
+    lengths: the least and the most frames of a training, by level.
   """
   name: str
   scores: Mapping[str, np.ndarray]
+  lengths: Mapping[str, tuple[int, int]]
+
+  @property
+  def is_repeated(self) -> bool:
+    """Whether any level has several seeds."""
+    return any(len(scores) > 1 for scores in self.scores.values())
 
   @property
   def num_runs(self) -> int:
@@ -149,13 +156,10 @@ def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
         remarks.append(
             f'No statistics over {runs_text}: all have --seed={seed}.')
       continue
-    frames = [run.num_env_frames for run in members]
-    is_repeated = len(tests) > len({level for level, _ in tests})
-    if not members[0].group and is_repeated and (
-        max(frames) > _MAX_RATIO_OF_FRAMES * min(frames)):
-      remarks.append(f'Different lengths in {name}: {min(frames):,} to '
-                     f'{max(frames):,} frames.')
-    groups.append(Group(name, by_level(members)))
+    group = Group(name, by_level(members), _lengths(members))
+    if group.is_repeated:
+      remarks += _different_lengths(group, is_suite=bool(members[0].group))
+    groups.append(group)
   seeds = [run.config.seed for run in runs]
   if 1 < len(by_key) == len(runs) == len(set(seeds)):
     remarks.append(
@@ -172,6 +176,30 @@ def by_level(runs: Sequence[SeedRun]) -> dict[str, np.ndarray]:
       scores.setdefault(level, []).append(score)
   return {level: np.array(scores[level], np.float64)
           for level in sorted(scores)}
+
+
+def _lengths(runs: Sequence[SeedRun]) -> dict[str, tuple[int, int]]:
+  """Returns `Group.lengths`."""
+  frames: dict[str, list[int]] = {}
+  for run in runs:
+    for level in run.scores:
+      frames.setdefault(level, []).append(run.num_env_frames)
+  return {level: (min(found), max(found)) for level, found in frames.items()}
+
+
+def _are_unequal(*frames: int) -> bool:
+  return max(frames) > _MAX_RATIO_OF_FRAMES * min(frames)
+
+
+def _different_lengths(group: Group, is_suite: bool) -> Iterator[str]:
+  lengths = {f' on {level}': ends for level, ends in group.lengths.items()}
+  if not is_suite:  # Levels of a suite may have lengths of their own.
+    ends = [frames for ends in lengths.values() for frames in ends]
+    lengths = {'': (min(ends), max(ends))}
+  for where, (low, high) in lengths.items():
+    if _are_unequal(low, high):
+      yield (f'Different lengths in {group.name}{where}: {low:,} to {high:,} '
+             'frames.')
 
 
 def _names(keys: Sequence[tuple[tuple[str, object], ...]]) -> list[str]:
@@ -194,15 +222,19 @@ def _names(keys: Sequence[tuple[tuple[str, object], ...]]) -> list[str]:
 
 def report(groups: Sequence[Group], remarks: Sequence[str] = ()) -> Report:
   """Returns the statistics of groups; only remarks without two seeds."""
-  repeated = [group for group in groups if any(
-      len(scores) > 1 for scores in group.scores.values())]
+  repeated = [group for group in groups if group.is_repeated]
   if not repeated:
     return Report(remarks=tuple(remarks))
   lines = [line for group in repeated for line in _lines(group)]
   pairs = list(itertools.combinations(repeated, 2))
-  comparisons = [found for pair in pairs if (found := compare(*pair))]
-  return Report(tuple(lines), tuple(comparisons),
-                (*remarks, *_remarks(repeated, pairs)))
+  comparisons = [_compare(*pair) for pair in pairs if not _obstacle(*pair)]
+  single = [group.name for group in groups if not group.is_repeated]
+  if single:
+    remarks = [*remarks, f'No statistics of {_some(single)}, and no comparison '
+               'with other runs: each level has one seed only.']
+  return Report(tuple(lines), tuple(comparisons), (
+      *remarks, *_remarks(repeated),
+      *itertools.chain(*itertools.starmap(_remarks_on_pair, pairs))))
 
 
 def _lines(group: Group) -> Iterator[Line]:
@@ -218,11 +250,24 @@ def _lines(group: Group) -> Iterator[Line]:
                tuple(statistics.profile(percents, statistics.PROFILE_PERCENTS)))
 
 
-def compare(first: Group, second: Group) -> Comparison | None:
-  """Compares two groups; None if their levels differ, or numbers of runs."""
-  if first.scores.keys() != second.scores.keys() or not (
-      first.num_runs and second.num_runs):
-    return None
+def _some(names: Sequence[str]) -> str:
+  return f'{", ".join(names[:3])}{", ..." if names[3:] else ""}'
+
+
+def _obstacle(first: Group, second: Group) -> str:
+  """Returns the reason against a comparison of two groups; '' if none."""
+  missing = sorted(first.scores.keys() ^ second.scores.keys())
+  if missing:
+    return f'only one of both has {_some(missing)}'
+  uneven = [group.name for group in (first, second) if not group.num_runs]
+  if uneven:
+    return (f'the levels of {" and of ".join(uneven)} have different numbers '
+            'of seeds')
+  return ''
+
+
+def _compare(first: Group, second: Group) -> Comparison:
+  """Compares two groups without an `_obstacle`."""
   joint = [group.joint_scores() for group in (first, second)]
   x, y = [np.stack(list(group.scores.values()), axis=-1) if scores is None
           else scores for group, scores in zip((first, second), joint)]
@@ -231,8 +276,7 @@ def compare(first: Group, second: Group) -> Comparison | None:
                     None if joint[0] is None else contest, contest.probability)
 
 
-def _remarks(groups: Sequence[Group],
-             pairs: Sequence[tuple[Group, Group]]) -> Iterator[str]:
+def _remarks(groups: Sequence[Group]) -> Iterator[str]:
   fewest = min(len(scores) for group in groups
                for scores in group.scores.values())
   if fewest < statistics.MIN_RUNS:
@@ -247,11 +291,20 @@ def _remarks(groups: Sequence[Group],
     unknown = [level for level in group.scores if not suites.range_of(level)]
     if unknown and len(group.scores) > 1:
       yield (f'No numbers over the levels of {group.name}: returns of '
-             f'{", ".join(unknown[:3])}{", ..." if unknown[3:] else ""} have '
-             'no known scale.')
-  for first, second in pairs:
-    if first.scores.keys() != second.scores.keys():
-      missing = sorted(first.scores.keys() ^ second.scores.keys())
-      yield (f'No comparison of {first.name} with {second.name}: only one of '
-             f'both has {", ".join(missing[:3])}'
-             f'{", ..." if missing[3:] else ""}.')
+             f'{_some(unknown)} have no known scale.')
+
+
+def _remarks_on_pair(first: Group, second: Group) -> Iterator[str]:
+  obstacle = _obstacle(first, second)
+  if obstacle:
+    yield f'No comparison of {first.name} with {second.name}: {obstacle}.'
+    return
+  unequal = [level for level in first.lengths if any(map(
+      _are_unequal, first.lengths[level], second.lengths[level]))]
+  if unequal:
+    of_both = ' and '.join(
+        ' to '.join(f'{n:,}' for n in dict.fromkeys(group.lengths[unequal[0]]))
+        for group in (first, second))
+    more = f', one of {len(unequal)} such levels' if unequal[1:] else ''
+    yield (f'Different lengths of {first.name} and {second.name}, which are '
+           f'compared: {of_both} frames on {unequal[0]}{more}.')
