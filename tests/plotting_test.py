@@ -18,6 +18,7 @@ from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.scores import atari57
+from scalable_agent.scores import comparing
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import plotting
 from scalable_agent.settings import config as config_lib
@@ -25,9 +26,11 @@ from scalable_agent.settings import config as config_lib
 _FIELDS = episodes_lib.FIELDS
 
 
-def _configs(logdirs):
-  return {label: plotting._trained_with(logdir)
-          for label, logdir in logdirs.items()}
+def _seeds_of_one(logdirs, groups=()):
+  return plotting.seeds_of_one(
+      {label: plotting._trained_with(logdir)
+       for label, logdir in logdirs.items()},
+      dict.fromkeys(logdirs, '') | dict(groups))
 
 
 class PlottingTest(parameterized.TestCase):
@@ -83,8 +86,9 @@ class PlottingTest(parameterized.TestCase):
           [(100 * seed, 1, 'catch', seed), (400 + seed, 61, 'catch', 2 * seed)],
           name=f'run{seed}'))
       config_lib.Config(seed=seed, logdir=logdirs[-1], **other).save()
-    by_label = dict(zip(plotting.labels(logdirs), logdirs))
-    bands = plotting.seeds_of_one(_configs(by_label))
+    by_label = dict(zip(comparing.labels(logdirs), logdirs))
+    bands = _seeds_of_one(by_label)
+    self.assertEmpty(_seeds_of_one(by_label, {'run4': 'a suite'}))
     [(name, group)] = bands.items()
     self.assertEqual(group, ('run1', 'run2', 'run4'))
     self.assertEqual(name, 'run1 and 2 other seeds: median, least and most')
@@ -111,7 +115,7 @@ class PlottingTest(parameterized.TestCase):
     # A run whose settings cannot be read has a curve of its own.
     with open(os.path.join(logdirs[1], 'settings.json'), 'w') as f:
       f.write('{')
-    self.assertEmpty(plotting.seeds_of_one(_configs(by_label)))
+    self.assertEmpty(_seeds_of_one(by_label))
 
   def _of_seeds(self, level, seeds, costs=(.1, .2)):
     logdirs = []
@@ -207,7 +211,7 @@ class PlottingTest(parameterized.TestCase):
                for i in range(2)]
     for logdir in logdirs:
       config_lib.Config(logdir=logdir).save()
-    self.assertEmpty(plotting.seeds_of_one(_configs(dict(zip('ab', logdirs)))))
+    self.assertEmpty(_seeds_of_one(dict(zip('ab', logdirs))))
 
   def test_curves_and_published_scores(self):
     pong = plotting.Curve(*np.array([[4e6, 8e6], [60., 120.], [-20., 4.]]))
@@ -395,8 +399,11 @@ class PlottingTest(parameterized.TestCase):
     np.testing.assert_array_equal(image.imread(path), alone)
 
   def test_labels(self):
-    self.assertEqual(plotting.labels(['/x/a', 'b/']), ['a', 'b'])
-    self.assertEqual(plotting.labels(['x/a', 'y/a']), ['x/a', 'y/a'])
+    for logdirs, labels in (
+        (['/x/a', 'b/'], ['a', 'b']), (['x/a', 'y/a'], ['x/a', 'y/a']),
+        (['/x/s/l/seed1', '/x/s/m/seed1'], ['l/seed1', 'm/seed1']),
+        (['a', 'a'], ['a', 'a']), (['/x/a', '/a'], ['x/a', 'a'])):
+      self.assertEqual(comparing.labels(logdirs), labels)
 
   def test_errors_are_one_line(self):
     good = self._logdir([(100, 1, 'catch', 1)])
@@ -421,6 +428,17 @@ class PlottingTest(parameterized.TestCase):
       with self.assertRaisesRegex(errors.ConfigError,
                                   r'pip install "scalable_agent\[plot\]"'):
         plotting.draw({'a': {'catch': curve}}, 1)
+
+
+MUTATIONS = (
+    dict(file='scores/plotting', catches='test_seeds_of_one_are_a_band', rows=(
+        ('bands over suites', 'key = groups[label], groups_lib.key(config)',
+         "key = '', groups_lib.key(config)"),
+    )),
+    dict(file='scores/comparing', catches='test_labels', rows=(
+        ('names of directories alone', 'part[-size:]', 'part[-1:]'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -292,6 +292,43 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual(code, 2)
     self.assertIn('holds no finished run of the suite.', error)
 
+  def test_picture_of_suites(self):
+    other = self.logdir
+    self.assertEqual(self._main(level_name='catch', seeds='1')[0], 0)
+    self.logdir = self.create_tempdir().full_path
+    self.assertEqual(self._main(level_name='catch', seeds='4')[0], 0)
+    catch = pathlib.Path(self.logdir, 'catch')
+    os.remove(next(catch.joinpath('seed3').glob('scores-*.json')))
+    _test([f'--logdir={catch}/seed3'], 50_000)
+    (catch / 'seed4' / 'episodes.csv').write_text(_FIELDS + '\n')
+    self.pictures.reset_mock()
+    self.pictures.return_value = ['a.png']
+    code, output, error = self._main(mode='plot')
+    self.assertEqual((code, error), (0, ''))
+    self.assertEqual(output.splitlines(), [
+        f'{catch}/seed3 is left out: 50,000 of 100,000 frames were trained.',
+        f'No episode is finished, so there is no curve, of {catch}/seed4.',
+        'Wrote a.png.'])
+    self.pictures.assert_called_once_with(
+        {'seed1': f'{catch}/seed1', 'seed2': f'{catch}/seed2'},
+        f'{self.logdir}/learning_curves.png', 100,
+        {'seed1': self.logdir, 'seed2': self.logdir})
+    # A suite and a run of another suite.
+    code, _, error = self._main(
+        mode='plot', logdir=f'{self.logdir},{other}/catch/seed1')
+    self.assertEqual((code, error), (0, ''))
+    drawn, path, _, groups = self.pictures.call_args.args
+    self.assertLen(drawn, 3)
+    self.assertEqual(path, f'{self.logdir}/learning_curves_compared.png')
+    self.assertEqual(list(groups.values()), [self.logdir, self.logdir, ''])
+    for name in 'seed1', 'seed2':
+      (catch / name / 'episodes.csv').write_text(_FIELDS + '\n')
+    self.pictures.side_effect = _WRITE_PICTURES
+    code, _, error = self._main(mode='plot')
+    self.assertEqual(code, 2)
+    self.assertIn(f'{catch}/seed1 has no curve to draw: no episode is '
+                  'finished yet.', error)
+
   def test_jobs_run_at_the_same_time(self):
     running, most = [], []
 
@@ -514,6 +551,14 @@ MUTATIONS = (
          catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(
         ('Ctrl-C reaches the runs', 'start_new_session=True',
          'start_new_session=False'),
+    )),
+    dict(file='scores/comparing', catches='test_picture_of_suites', rows=(
+        ('suites are not drawn', 'if not _is_suite(path):\n    return {',
+         'if path:\n    return {'),
+        ('runs without a curve hide the others',
+         'if plotting.minutes(logdir) is not None', ''),
+        ('suites are groups of no name', 'os.path.dirname(run.source): '
+         'run.group', "os.path.dirname(run.source): ''"),
     )),
     dict(file='scores/comparing', catches='test_table_of_two_suites', rows=(
         ('suites are not groups', '._replace(group=path)', ''),

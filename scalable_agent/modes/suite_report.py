@@ -24,7 +24,7 @@ def write(directory: pathlib.Path, title: str, group: str,
   All `runs`, by name, count as one group of the statistics over runs.
   """
   logdirs = {name: os.path.dirname(run.source) for name, run in runs.items()}
-  minutes = {name: _minutes(logdir) for name, logdir in logdirs.items()}
+  minutes = {name: plotting.minutes(logdir) for name, logdir in logdirs.items()}
   drawn = {name: logdirs[name] for name in logdirs if minutes[name] is not None}
   table = table_lib.make_table([
       run._replace(source=name, group=group) for name, run in runs.items()])
@@ -44,18 +44,11 @@ def write(directory: pathlib.Path, title: str, group: str,
           f'{", ".join(name for name in logdirs if name not in drawn)}.')
   try:
     pictures = plotting.write_pictures(
-        drawn, f'{path}.png', _NUM_EPISODES, group) if drawn else []
+        drawn, f'{path}.png', _NUM_EPISODES,
+        dict.fromkeys(drawn, group)) if drawn else []
   except errors.ConfigError as e:
     print(f'No pictures: {e}')
     pictures = []
   files.write(f'{path}.html', markdown.to_html(text, pictures))
   print(text)
   print(f'Wrote {path}.md, .csv and .html; pictures: {len(pictures)}.')
-
-
-def _minutes(logdir: str) -> float | None:
-  """Returns the minutes until the last episode; None without an episode."""
-  try:
-    return plotting.read_episodes(logdir)[-1][2] / 60
-  except (errors.ConfigError, IndexError):
-    return None

@@ -1,11 +1,13 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Table mode: tests of several agents or suites as one table."""
+"""Table mode and plot mode: one table or picture of several runs or suites."""
 
+from collections.abc import Sequence
 import glob
 import os
 
 from scalable_agent import errors
 from scalable_agent.scores import files
+from scalable_agent.scores import plotting
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
 
@@ -48,9 +50,59 @@ def compare(config: config_lib.Config) -> int:
   return 0
 
 
+def plot(config: config_lib.Config) -> int:
+  """Draws the runs or suites of `--logdir=A,B,C`; returns the exit code.
+
+  Raises ConfigError as `plotting.write_pictures` does, or if a suite has no
+  finished run.
+  """
+  # Two names: a comparison must not replace the picture of a run.
+  name = 'learning_curves' + ('_compared' if len(config.logdirs) > 1 else '')
+  path = config.plot_file or os.path.join(config.logdirs[0], f'{name}.png')
+  stem, extension = os.path.splitext(path)
+  # Otherwise matplotlib adds an extension, and the path printed is wrong.
+  if os.path.basename(stem) and extension in ('', '.'):
+    path = f'{stem}.png'
+  groups = {logdir: group for path in config.logdirs
+            for logdir, group in _drawn(path).items()}
+  names = labels(list(groups))
+  for written in plotting.write_pictures(
+      dict(zip(names, groups)), path, config.plot_num_episodes,
+      dict(zip(names, groups.values()))):
+    print(f'Wrote {written}.')
+  return 0
+
+
+def labels(logdirs: Sequence[str]) -> list[str]:
+  """Returns the ends of paths, of as many parts as tell all paths apart."""
+  parts = [os.path.abspath(path).split(os.sep) for path in logdirs]
+  for size in range(1, max(map(len, parts)) + 1):
+    names = [os.path.join(*part[-size:]) for part in parts]
+    if len(set(names)) == len(names):
+      return names
+  return list(logdirs)
+
+
+def _drawn(path: str) -> dict[str, str]:
+  """Returns the group by directory, of a run or of all runs of a suite."""
+  if not _is_suite(path):
+    return {path: ''}
+  groups = {os.path.dirname(run.source): run.group for run in _read_all(path)}
+  drawn = {logdir: group for logdir, group in groups.items()
+           if plotting.minutes(logdir) is not None}
+  if len(drawn) < len(groups):
+    print('No episode is finished, so there is no curve, of '
+          f'{", ".join(logdir for logdir in groups if logdir not in drawn)}.')
+  return drawn or groups
+
+
+def _is_suite(path: str) -> bool:
+  return os.path.exists(os.path.join(path, SUITE_FILE))
+
+
 def _read_all(path: str) -> list[score_table.Run]:
   """Returns the test in a file or directory, or all tests of a suite."""
-  if not os.path.exists(os.path.join(path, SUITE_FILE)):
+  if not _is_suite(path):
     return [files.read(path)]
   directories = {os.path.dirname(found) for found in glob.glob(os.path.join(
       glob.escape(path), '*', 'seed*', 'scores-*.json'))

@@ -46,42 +46,25 @@ class Curve(NamedTuple):
   episode_return: np.ndarray
 
 
-def run(config: config_lib.Config) -> int:
-  """Draws the runs of `--logdir=A,B,C`; returns the program's exit code.
-
-  Raises ConfigError if a run has no episodes, the picture cannot be written, or
-  matplotlib is missing.
-  """
-  logdirs = config.logdirs
-  # Two names: a comparison must not replace the picture of a run.
-  name = 'learning_curves' + ('_compared' if len(logdirs) > 1 else '')
-  path = config.plot_file or os.path.join(logdirs[0], f'{name}.png')
-  stem, extension = os.path.splitext(path)
-  # Otherwise matplotlib adds an extension, and the path printed is wrong.
-  if os.path.basename(stem) and extension in ('', '.'):
-    path = f'{stem}.png'
-  runs = dict(zip(labels(logdirs), logdirs))
-  for written in write_pictures(runs, path, config.plot_num_episodes):
-    print(f'Wrote {written}.')
-  return 0
-
-
 def write_pictures(logdirs: Mapping[str, str], path: str,
-                   num_episodes: int, group: str = '') -> list[str]:
+                   num_episodes: int, groups: Mapping[str, str]) -> list[str]:
   """Draws runs by label: learning curves, and statistics over several seeds.
 
-  `group` is as in `groups.SeedRun`. Returns the paths of the pictures.
+  `groups` has the `groups.SeedRun.group` of each label. Returns the paths of
+  the pictures. Raises ConfigError if a run has no episodes, a picture cannot be
+  written, or matplotlib is missing.
   """
   runs = dict(zip(logdirs, map(read_curves, logdirs.values())))
   configs = dict(zip(logdirs, map(_trained_with, logdirs.values())))
   evaluations = {label: read_evaluations(
       logdir, _levels_played(configs[label]) or runs[label])
                  for label, logdir in logdirs.items()}
-  _save(draw(runs, num_episodes, evaluations, seeds_of_one(configs)), path)
+  bands = seeds_of_one(configs, groups)
+  _save(draw(runs, num_episodes, evaluations, bands), path)
   figure = statistics_plot.make([
       statistics_plot.CurvesOfRun(settings, {
           level: _line(curve, 0, num_episodes)
-          for level, curve in runs[label].items()}, group)
+          for level, curve in runs[label].items()}, groups[label])
       for label, settings in configs.items() if settings])
   paths = [path, '_statistics'.join(os.path.splitext(path))]
   if figure:
@@ -112,26 +95,30 @@ def _trained_with(logdir: str) -> config_lib.Config | None:
     return None
 
 
-def seeds_of_one(configs: Mapping[str, config_lib.Config | None]
-                 ) -> dict[str, tuple[str, ...]]:
-  """Returns the groups of three or more runs that differ only in their seeds.
+def seeds_of_one(configs: Mapping[str, config_lib.Config | None],
+                 groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+  """Returns the bands of three or more runs that differ only in their seeds.
 
-  `configs` are the settings by label of the run; None if unknown. The result
-  has the labels of each group, by the label of the group.
+  `configs` are the settings by label of the run; None if unknown. `groups` are
+  as for `write_pictures`: a band has runs of one group. The result has the
+  labels of the runs of each band, by the label of the band.
   """
-  groups: dict[tuple, list[str]] = {}
+  bands: dict[tuple, list[str]] = {}
   for label, config in configs.items():
     if config:
-      groups.setdefault(groups_lib.key(config), []).append(label)
-  return {f'{group[0]} and {len(group) - 1} other seeds: '
-          'median, least and most': tuple(group)
-          for group in groups.values() if len(group) >= _MIN_SEEDS}
+      key = groups[label], groups_lib.key(config)
+      bands.setdefault(key, []).append(label)
+  return {f'{band[0]} and {len(band) - 1} other seeds: '
+          'median, least and most': tuple(band)
+          for band in bands.values() if len(band) >= _MIN_SEEDS}
 
 
-def labels(logdirs: Sequence[str]) -> list[str]:
-  """Returns the names of the directories, or whole paths if two are equal."""
-  names = [os.path.basename(os.path.abspath(path)) for path in logdirs]
-  return names if len(set(names)) == len(names) else list(logdirs)
+def minutes(logdir: str) -> float | None:
+  """Returns the minutes until the last episode; None without an episode."""
+  try:
+    return read_episodes(logdir)[-1][2] / 60
+  except (errors.ConfigError, IndexError):
+    return None
 
 
 def read_curves(logdir: str) -> dict[str, Curve]:

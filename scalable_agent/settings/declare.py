@@ -213,12 +213,12 @@ class Section:
       'a level, and name faults and a recipe. test: play whole games with the '
       'latest checkpoint and write a table of scores, next to published '
       'scores. table: make one table of the tests in --logdir=A,B,C, where '
-      'each name is a directory (for its latest test) or a file of a test. '
-      'plot: draw the learning curves of --logdir=A,B,C. video: record videos '
-      'of the latest checkpoint, in the directory videos of --logdir. export: '
-      'write a TensorFlow program, in the directory export of --logdir. '
-      'suite: train and test the levels of --suite. selftest: compare the '
-      "numbers and speeds of this device with a CPU. zoo: list trained agents.",
+      'each name is a directory (for its latest test), a file of a test or a '
+      'suite. plot: draw learning curves of --logdir=A,B,C. video: record '
+      'videos of the latest checkpoint, in the directory videos of --logdir. '
+      'export: write a TensorFlow program, in the directory export of --logdir.'
+      ' suite: train and test the levels of --suite. selftest: compare numbers '
+      'and speeds of this device with a CPU. zoo: list trained agents.',
       choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export',
                'suite', 'selftest', 'zoo'),
       unreported=True, varies=True)
