@@ -564,6 +564,13 @@ class AlgorithmsTest(parameterized.TestCase):
     self.assertEqual(getattr(config, name), value)
     make(**{name: getattr(make(), name), other: wrong})
 
+  def test_flags_of_a_mode_need_the_mode(self):
+    config = config_lib.Config()
+    config.check_used(['seed'])
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--suite=toys has no effect without --mode=suite'):
+      config.check_used(['suite'])
+
   @parameterized.parameters(
       ('unrolls_per_collect', 2, 'replay_capacity', 64),
       ('max_use', 2, 'unrolls_per_collect', 4),
@@ -1242,6 +1249,11 @@ class ResolvedTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='settings/sections',
+         catches='test_flags_of_a_mode_need_the_mode', rows=(
+        ('a suite without its mode is not refused', "needs.name != 'mode' or",
+         "needs.name != 'model' or"),
+    )),
     dict(file='settings/config', catches='test_all_differ', rows=(
         ('part not in the seed', 'index, part]', 'index, 0]'),
         ('role not in the seed', '[self.seed, _SEED_ROLES.index(role), index',

@@ -223,13 +223,17 @@ class AllSections(joined.Joined):
     return any(map(lab_levels.is_level, names(self.level_name)))
 
   def check_used(self, names: Collection[str]) -> None:
-    """Raises ConfigError if the algorithm does not use one of the settings.
+    """Raises ConfigError if algorithm or mode do not use one of the settings.
 
     The constructor accepts an unused setting with its default value.
     """
     for field in dataclasses.fields(self):
       if field.name in names and not self._is_used(field):
         self._refuse_unused(field)
+      needs: declare.Needs | None = field.metadata['needs']
+      self._check(field.name, field.name not in names or not needs
+                  or needs.name != 'mode' or self.mode in needs.values,
+                  f'has no effect without {needs}')
 
   def _has_effect(self, field: dataclasses.Field[declare.Value]) -> bool:
     needs: declare.Needs | None = field.metadata['needs']
