@@ -37,7 +37,7 @@ class _RecordingPolicy(policies.AgentPolicy):
     return super().step(last_action, env_output, state)
 
 
-class EvaluationTest(tf.test.TestCase):
+class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
 
   def setUp(self):
     super().setUp()
@@ -89,6 +89,32 @@ class EvaluationTest(tf.test.TestCase):
         advice,
         'counting: 1 of 2 games are over, the longest running game has 2 steps',
         advice, 'counting: 2 of 2 games are over.\n']))
+
+  def test_all_games_are_played_again_after_a_loss(self):
+    with environments.make_vec(
+        ['counting'] * 2, [1, 2],
+        environments.EnvironmentSettings(num_action_repeats=1)) as env:
+      step, outputs, cut = env.step, [], []
+
+      def lose(actions):
+        if len(outputs) == 1:
+          outputs.append(None)
+          raise errors.EnvironmentLostError()
+        outputs.append(step(actions))
+        if len(outputs) == 1:  # A cut game, which does not count.
+          outputs[0].info.episode_step[1] = 99
+        return outputs[-1]
+
+      with mock.patch.object(env, 'step', lose), \
+          contextlib.redirect_stdout(io.StringIO()) as output:
+        returns = evaluation.episode_returns(
+            env, self.policy, 2, config_lib.Config(max_episode_steps=9),
+            cut.append)
+    self.assertEqual(returns, [3, 3])
+    self.assertEmpty(cut)
+    self.assertRegex(
+        output.getvalue(), 'counting: a game was cut after 99 steps.*\n'
+        'counting: all games are played again, since environments were lost.')
 
   def test_state_is_carried(self):
     self._returns(1, 2)
@@ -446,13 +472,13 @@ class TrainingTest(parameterized.TestCase):
   def test_a_signal_while_games_are_played(self, error, is_stopped):
     self.logdir = self.create_tempdir().full_path
 
-    def play(evaluator, num_episodes, stop):
-      del evaluator, num_episodes
+    def play(env, policy, num_episodes, config, stopped):
+      del env, policy, num_episodes, config
       if is_stopped:
-        stop.set()
+        stopped.__self__.set()
       raise error or errors.EnvironmentProcessError('ended with the signal')
 
-    with mock.patch.object(evaluation.Evaluator, '_play', play):
+    with mock.patch.object(evaluation, 'returns_by_environment', play):
       settings = dict(total_environment_frames=10**6, unroll_length=10,
                       use_lstm=False, eval_every_frames=50)
       if is_stopped:
@@ -468,12 +494,12 @@ class TrainingTest(parameterized.TestCase):
     settings = dict(total_environment_frames=60, unroll_length=10,
                     use_lstm=False, eval_every_frames=50)
 
-    def play(evaluator, num_episodes, stop):
-      del evaluator, num_episodes
-      stop.set()
+    def play(env, policy, num_episodes, config, stopped):
+      del env, policy, num_episodes, config
+      stopped.__self__.set()
       raise errors.EnvironmentProcessError('ended with the signal')
 
-    with mock.patch.object(evaluation.Evaluator, '_play', play):
+    with mock.patch.object(evaluation, 'returns_by_environment', play):
       self._train(**settings)
     self.assertEmpty(evaluations.read(self.logdir))
     # The next call makes the evaluation that is missing, once.
@@ -485,6 +511,19 @@ class TrainingTest(parameterized.TestCase):
     self.assertEqual(checkpoint_files.best_mean(self.logdir), done.mean)
     _, _, printed = self._train(**settings)
     self.assertNotIn('Evaluation at', printed)
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='runs/evaluation',
+         catches='test_all_games_are_played_again_after_a_loss', rows=(
+        ('a loss of environments ends the games',
+         'except errors.EnvironmentLostError:', 'except ZeroDivisionError:'),
+        ('cut games of a lost try count',
+         '  while True:\n    cut: list[int] = []\n',
+         '  cut: list[int] = []\n  while True:\n'),
+    )),
+)
 
 
 if __name__ == '__main__':

@@ -9,6 +9,7 @@ import functools
 import importlib.util
 import io
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -29,6 +30,7 @@ import metrics_test
 import numpy as np
 import psutil
 import pytest
+from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.acting import actor as actor_lib
@@ -671,6 +673,30 @@ class TestModeTest(absltest.TestCase):
     self.assertNotIn('of counting', output)
     self.assertNotIn('Cut games', self._test(max_episode_steps=200))
 
+  def test_lost_environments_restart(self):
+    initial, killed = environments.FlowEnvironment.initial, []
+
+    def lose(env):
+      output = initial(env)
+      if not killed:
+        killed.append(multiprocessing.active_children()[0])
+        killed[0].kill()
+      return output
+
+    with mock.patch.object(environments.FlowEnvironment, 'initial', lose):
+      output = self._test(level_name='counting')
+      self.assertEqual(self.returns, {'counting': [3, 12]})
+      self.assertRegex(output, 'This was restart 1 within an hour[^$]*'
+                       'counting: all games are played again')
+      killed.clear()
+      with self.assertRaisesRegex(
+          errors.EnvironmentProcessError, 'max_environment_restarts=0'):
+        self._test(level_name='counting', max_environment_restarts=0)
+      killed.clear()
+      with self.assertRaisesRegex(errors.EnvironmentProcessError, 'died'):
+        self._test(level_name='counting', deterministic=True,
+                   num_actor_groups=1)
+
   def test_levels_are_checked_before_games_are_played(self):
     with mock.patch.object(evaluation, 'episode_returns') as play:
       for level_name, text in (
@@ -964,6 +990,14 @@ MUTATIONS = (
          "[*rest, f'--flagfile={_path(name)}']"),
         ('the second word is not taken', 'left = left[0 if equals else 1:]',
          'left = left[0:]'),
+    )),
+    dict(file='modes/loading', catches='test_lost_environments_restart', rows=(
+        ('tests do not restart lost environments',
+         'restarts=shares.restarts_of(config),', ''),
+    )),
+    dict(file='acting/shares', catches='test_lost_environments_restart', rows=(
+        ('deterministic runs restart lost environments',
+         'None if config.deterministic else', ''),
     )),
 )
 

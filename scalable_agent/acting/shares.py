@@ -51,6 +51,12 @@ def make_environments(config: config_lib.Config, part: int,
       num_threads, first_index=share.environments.start, restarts=restarts)
 
 
+def restarts_of(config: config_lib.Config) -> environments.Restarts | None:
+  """Returns the limit of restarts of processes; None for no restarts."""
+  return None if config.deterministic else environments.Restarts(
+      config.max_environment_restarts)
+
+
 def _num_groups(config: config_lib.Config, names: list[str]) -> int:
   """Returns the number of groups; prints a line if resets are slow."""
   if len(names) <= config.usual_groups:

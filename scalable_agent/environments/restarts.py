@@ -97,8 +97,8 @@ class RestartedVector:
         raise errors.EnvironmentProcessError(
             f'{e} Processes of environments were lost {num_recent} times '
             f'within an hour; --max_environment_restarts={limit}.') from None
-      print(f'{e} The {len(self._seeds)} environments of this group restart, '
-            'and their last unroll is dropped. This was restart '
+      print(f'{e} The {len(self._seeds)} environments of this group restart; '
+            'in a training, their last unroll is dropped. This was restart '
             f'{num_recent} within an hour, {limit} are allowed '
             '(--max_environment_restarts).', flush=True)
       self._env = None  # `e` has ended all of its processes.

@@ -12,6 +12,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import zoo
 from scalable_agent.acting import policies
+from scalable_agent.acting import shares
 from scalable_agent.environments import from_gymnasium
 from scalable_agent.environments import units
 from scalable_agent.experience import structs
@@ -94,8 +95,7 @@ class LoadedAgent:
       older versions do not know the space: actions are `normalised`.
 
     Raises:
-      errors.EnvironmentSpecError: an observation has another shape, or no
-        action is valid.
+      errors.EnvironmentSpecError: an observation has another shape.
     """
     num_envs = len(state.last_action)
     observation = _as_spec(self._units.observation(observation, num_envs),
@@ -183,7 +183,7 @@ def make_environments(
   return environments.make_vec(
       [level] * num_envs,
       [config.derive_seed('test', i) for i in range(num_envs)], config,
-      recording=recording,
+      recording=recording, restarts=shares.restarts_of(config),
       # Videos are also recorded beside a training and its evaluations.
       first_index=2 * config.num_actors if recording else 0)
 

@@ -50,10 +50,29 @@ def returns_by_environment(
 ) -> list[list[float]]:
   """Plays as `episode_returns` does; returns a list for each environment.
 
+  If environments are lost, all games are played again.
+
   Args:
     is_stopped: ends the games when it returns True.
     note_cut: see `episode_returns`.
   """
+  while True:
+    cut: list[int] = []
+    try:
+      returns = _play(env, policy, num_episodes, config, is_stopped, cut)
+    except errors.EnvironmentLostError:
+      print(f'{_levels(env)}: all games are played again, since environments '
+            'were lost.', flush=True)
+      continue
+    for num_steps in cut:
+      note_cut(num_steps)
+    return returns
+
+
+def _play(env: base.FlowEnvironment, policy: policies.Policy,
+          num_episodes: int, config: config_lib.Config,
+          is_stopped: Callable[[], bool], cut: list[int]) -> list[list[float]]:
+  """Plays once; `cut` gets the number of steps of each cut game."""
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
   returns: list[list[float]] = [[] for _ in range(env.num_envs)]
@@ -77,7 +96,7 @@ def returns_by_environment(
         if is_cut[index]:  # Only the end of its game resets an environment.
           quotas[index] = len(returns[index])
           num_steps = int(info.episode_step[index])
-          note_cut(num_steps)
+          cut.append(num_steps)
           print(f'{env.level_names[index]}: a game was cut after '
                 f'{messages.count(num_steps, "step")} (--max_episode_steps). '
                 'Its return so far counts. Its environment plays no further '
@@ -97,8 +116,7 @@ def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
       ended since that line, this line has advice.
   """
   num_over = sum(map(len, returns))
-  text = (f'{", ".join(dict.fromkeys(env.level_names[:3]))}: {num_over} of '
-          f'{sum(quotas)} games are over')
+  text = f'{_levels(env)}: {num_over} of {sum(quotas)} games are over'
   running = [int(step) for step, r, quota in zip(
       info.episode_step, returns, quotas) if len(r) < quota]
   if running:
@@ -108,6 +126,10 @@ def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
       text += '. If games never end, set a lower --max_episode_steps'
   print(f'{text}.', flush=True)
   return num_over
+
+
+def _levels(env: base.FlowEnvironment) -> str:
+  return ', '.join(dict.fromkeys(env.level_names[:3]))
 
 
 class Evaluator:
@@ -162,7 +184,8 @@ class Evaluator:
         name: [] for name in self._env.level_names}
     num_episodes = self._config.eval_num_episodes * len(by_level)
     try:
-      played = self._play(num_episodes, stop)
+      played = returns_by_environment(
+          self._env, self._policy, num_episodes, self._config, stop.is_set)
     except Exception:
       if stop.is_set():
         return None  # The signal has ended the environments as well.
@@ -186,12 +209,3 @@ class Evaluator:
           f'{evaluation.mean:.2f}, standard deviation {evaluation.std:.2f} '
           f'over {len(returns)} episodes{end}', flush=True)
     return evaluation
-
-  def _play(self, num_episodes: int,
-            stop: threading.Event) -> list[list[float]]:
-    while True:
-      try:
-        return returns_by_environment(self._env, self._policy, num_episodes,
-                                      self._config, stop.is_set)
-      except errors.EnvironmentLostError:  # All games are started again.
-        pass

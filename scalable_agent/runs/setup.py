@@ -13,6 +13,7 @@ from scalable_agent import errors
 from scalable_agent import replay as replay_lib
 from scalable_agent.acting import interface
 from scalable_agent.acting import policies
+from scalable_agent.acting import shares
 from scalable_agent.algorithms import appo
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
@@ -275,8 +276,7 @@ def evaluation_environments(
       names, [config.derive_seed('evaluation', i) for i in range(len(names))],
       dataclasses.replace(config, life_loss_ends_episode=False),
       first_index=config.num_actors,
-      restarts=None if config.deterministic
-      else environments.Restarts(config.max_environment_restarts))
+      restarts=shares.restarts_of(config))
 
 
 @contextlib.contextmanager

@@ -17,7 +17,6 @@ from scalable_agent.acting import local
 from scalable_agent.acting import shares
 from scalable_agent.algorithms import base
 from scalable_agent.environments import own_levels
-from scalable_agent.environments import restarts as restarts_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import collectives as collectives_lib
@@ -98,8 +97,7 @@ def make_acting(config: config_lib.Config, part: int) -> local.Local:
   Lost processes are restarted, unless the run is deterministic.
   """
   share = interface.Share(range(config.num_actors))
-  restarts = None if config.deterministic else restarts_lib.Restarts(
-      config.max_environment_restarts)
+  restarts = shares.restarts_of(config)
   envs = shares.make_environments(config, part, share, restarts)
   return local.make_around(envs, config, part, share, restarts)
 
