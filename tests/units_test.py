@@ -189,6 +189,50 @@ class ObservationsTest(parameterized.TestCase):
       module.step_greedy(observation=tf.constant(numbers, tf.int32))
 
 
+class MasksTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (spaces.MultiDiscrete([3, 2]), spaces.Tuple(
+          [spaces.MultiBinary(3), spaces.MultiBinary(2)])),
+      (spaces.MultiDiscrete([2, 2]), spaces.Tuple([spaces.MultiBinary(2)] * 2)),
+      (spaces.MultiBinary([2, 2]), spaces.MultiBinary([4, 2])),
+      (spaces.Discrete(4), spaces.MultiBinary(4)))
+  def test_masks_are_taken_as_the_environment_returns(self, actions, masks):
+    agent, _ = _agent(spaces.Dict({
+        'seen': spaces.Box(-1, 1, (3,)), 'action_mask': masks}), actions)
+    num_parts = actions.shape[0] if actions.shape else 1
+    flat = np.zeros([7, agent.spec.observation['action_mask'].shape[0]], bool)
+    flat[np.arange(7), np.arange(7) % 2] = True
+    flat[:, -1] = True
+    if num_parts == 4:
+      flat[:] = [True, True, False, True, True, False, True, True]
+    as_returned = lambda flat: (
+        tuple(np.split(flat, [masks[0].n], axis=-1))
+        if isinstance(masks, spaces.Tuple)
+        else flat.reshape(len(flat), *masks.shape))
+    for mask in flat, flat[:0]:
+      seen = np.ones([len(mask), 3])
+      state = agent.initial_state(len(mask))
+      expected, found, of_rows = (
+          agent.step({'seen': seen, 'action_mask': given}, state, greedy=True)[0]
+          for given in (mask, as_returned(mask), tuple(map(tuple, mask))
+                        if len(mask) else mask))
+      np.testing.assert_array_equal(found, expected)
+      np.testing.assert_array_equal(of_rows, expected)
+
+  def test_masks_without_the_axis_of_environments(self):
+    agent, _ = _agent(spaces.Dict({
+        'seen': spaces.Box(-1, 1, (3,)), 'action_mask': spaces.MultiBinary(4)}),
+                      spaces.Discrete(4))
+    for shape in (4,), (4, 1), (2, 2):
+      with self.assertRaisesRegex(
+          errors.EnvironmentSpecError,
+          rf'action_mask has the shape \[{str(shape)[1:-1].strip(",")}\], but '
+          'the first axis must be that of the 1 environments'):
+        agent.step({'seen': np.ones([1, 3]), 'action_mask': np.ones(shape)},
+                   agent.initial_state(1))
+
+
 class SpecTest(absltest.TestCase):
 
   def test_environments_tell_their_units(self):
@@ -253,6 +297,19 @@ MUTATIONS = (
          "'start': [0] * len(space.nvec),"),
         ('the dtype gets lost', "dtype = np.dtype(facts['dtype'])",
          'dtype = np.dtype(np.float32)'),
+    )),
+    dict(file='environments/units',
+         catches='test_masks_are_taken_as_the_environment_returns', rows=(
+        ('masks of parts are refused', 'if is_tuple else', 'if False else'),
+        ('rows of tuples are parts', 'isinstance(value, tuple) and any(',
+         'isinstance(value, tuple) or any('),
+        ('masks keep their axes', 'math.prod(part.shape[1:])',
+         '*part.shape[1:]'),
+    )),
+    dict(file='environments/units',
+         catches='test_masks_without_the_axis_of_environments', rows=(
+        ('any first axis', 'part.shape[:1] != (num_envs,)',
+         'part.size % num_envs'),
     )),
     dict(file='modes/export', catches='test_an_export_refuses_other_numbers',
          rows=(

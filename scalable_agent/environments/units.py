@@ -7,6 +7,7 @@ integers, which `structs.EnvironmentSpec.units` keeps for users of agents.
 """
 
 from collections.abc import Mapping
+import math
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -109,7 +110,7 @@ class Units:
     """Returns a part of an observation, as agents see this part."""
     space = self.counted.get(name)
     if space is None:
-      return value
+      return _mask(value, num_envs) if name == spaces.MASK else value
     numbers = np.asarray(value)
     counts = (num_envs, *(space.shape or ()))
     vectors = (num_envs, gym_spaces.flatdim(space))
@@ -128,6 +129,20 @@ class Units:
       return np.stack([gym_spaces.flatten(space, row) for row in whole])
     except ValueError as e:
       raise errors.EnvironmentSpecError(str(e)) from e
+
+
+def _mask(value: structs.Nest, num_envs: int) -> np.ndarray:
+  """Returns a mask as `[E, P]`; a tuple has a mask for each part."""
+  is_tuple = isinstance(value, tuple) and any(np.ndim(part) > 1
+                                              for part in value)
+  parts = [np.asarray(part) for part in (value if is_tuple else [value])]
+  for part in parts:
+    if part.shape[:1] != (num_envs,):
+      raise errors.EnvironmentSpecError(
+          f'An action_mask has the shape {list(part.shape)}, but the first '
+          f'axis must be that of the {num_envs} environments.')
+  return np.concatenate([part.reshape(num_envs, math.prod(part.shape[1:]))
+                         for part in parts], axis=-1)
 
 
 def _to_json(space: gymnasium.Space) -> dict[str, Any]:
