@@ -1,9 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of `networks`."""
 
+import logging
 import random
 from unittest import mock
 
+from absl import logging as absl_logging
 from absl.testing import parameterized
 import numpy as np
 import pytest
@@ -508,6 +510,22 @@ class SurroundingsTest(parameterized.TestCase):
     last.__exit__(None, None, None)
     self.assertEqual(state(), before)
 
+  def test_the_caller_can_still_configure_the_root_logger(self):
+    root = logging.root
+    self.addCleanup(root.setLevel, root.level)
+    own = logging.NullHandler()
+    for before, level, left in (([], None, 1), ([own], None, 1),
+                                ([], logging.INFO, 2)):
+      with mock.patch.object(root, 'handlers', list(before)):
+        with layers.state_of_caller_kept():
+          absl_logging.info('As of the saver of TensorFlow.')
+          self.assertLen(root.handlers, 1)
+          root.setLevel(level or root.level)
+          if not before:
+            root.addHandler(own)
+        self.assertLen(root.handlers, left)
+        self.assertIn(own, root.handlers)
+
 
 # See `mutations.py`.
 MUTATIONS = (
@@ -517,6 +535,16 @@ MUTATIONS = (
          '_states_of_caller.pop(0)'),
         ('the first end puts the state back', 'if not _states_of_caller:',
          'if True:'),
+    )),
+    dict(file='networks/layers',
+         catches='test_the_caller_can_still_configure_the_root_logger', rows=(
+        ('a handler of TensorFlow stays',
+         'if of_logger == [logging.root.level, []]:', 'if False:'),
+        ('handlers of the caller are removed',
+         'if type(handler) is not logging.StreamHandler', 'if False'),
+        ('a logger that the caller configures loses the handler',
+         'if of_logger == [logging.root.level, []]:',
+         'if not of_logger[1]:'),
     )),
     dict(file='networks/torsos',
          catches='test_layer_norm_is_the_definition', rows=(

@@ -259,6 +259,15 @@ class RemoteTest(parameterized.TestCase):
         self.assertNotIn(os.environ[name], (None, before))
       self.assertEqual(os.environ.get(name), before)
 
+  @parameterized.parameters(None, 'spawn')
+  def test_the_program_can_choose_the_start_method(self, method):
+    get = functools.partial(multiprocessing.get_start_method, allow_none=True)
+    self.addCleanup(multiprocessing.set_start_method, get(), force=True)
+    multiprocessing.set_start_method(method, force=True)
+    with remote.Remote('thing', _Thing, 60) as thing:
+      self.assertEqual(get(), method)
+      self.assertEqual(thing.call('double', 2), 4)
+
   def test_what_the_program_forks_ends_nothing(self):
     with remote.Remote('thing', _Thing, 60) as thing:
       pid = os.fork()
@@ -741,6 +750,13 @@ MUTATIONS = (
          catches='test_the_environment_is_as_it_was', rows=(
         ('the mark stays', '    del os.environ[_DIRECTORY]\n',
          ''),
+    )),
+    dict(file='processes/processes',
+         catches='test_the_program_can_choose_the_start_method', rows=(
+        ('the start method is fixed',
+         'multiprocessing.get_start_method(allow_none=True) is None', 'False'),
+        ('the start method of the program is lost',
+         'multiprocessing.get_start_method(allow_none=True) is None', 'True'),
     )),
     dict(file='processes/processes',
          catches='test_what_the_program_forks_ends_nothing', rows=(

@@ -4,6 +4,7 @@
 import contextlib
 import gc
 import io
+import logging
 import multiprocessing
 import os
 import random
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -53,6 +55,8 @@ def _state():
       'directory': os.getcwd(), 'variables': dict(os.environ),
       'threads': sorted(t.name for t in threading.enumerate()),
       'processes': multiprocessing.active_children(),
+      'start method': multiprocessing.get_start_method(allow_none=True),
+      'handlers of the root logger': list(logging.root.handlers),
       'descriptors': _descriptors(),
       # Of compiled functions, with all their constants.
       'graphs': sorted(getattr(graph, 'name', '') for graph in gc.get_objects()
@@ -125,10 +129,16 @@ class StateTest(parameterized.TestCase):
     self.addCleanup(tf.keras.config.set_dtype_policy, 'float32')
     random.seed(7)
     np.random.seed(7)
-    before = _state()
-    with contextlib.redirect_stdout(io.StringIO()):
-      call(self)
-    after = _state()
+    # An earlier use may have fixed the method and given the logger a handler.
+    self.addCleanup(multiprocessing.set_start_method,
+                    multiprocessing.get_start_method(allow_none=True),
+                    force=True)
+    multiprocessing.set_start_method(None, force=True)
+    with mock.patch.object(logging.root, 'handlers', []):
+      before = _state()
+      with contextlib.redirect_stdout(io.StringIO()):
+        call(self)
+      after = _state()
     for name in 'MUJOCO_GL', 'SDL_VIDEODRIVER':  # See docs/using_agents.md.
       after['variables'].pop(name, None)
       before['variables'].pop(name, None)

@@ -21,6 +21,7 @@ from scalable_agent.experience import structs
 from scalable_agent.modes import loading
 from scalable_agent.networks import agents
 from scalable_agent.networks import instructions
+from scalable_agent.networks import layers
 from scalable_agent.networks import masks
 from scalable_agent.runs import logdirs
 from scalable_agent.settings import config as config_lib
@@ -225,6 +226,7 @@ def run(config: config_lib.Config) -> int:
   return 0
 
 
+@layers.state_of_caller_kept()
 def export(config: config_lib.Config) -> str:
   """Writes the latest checkpoint of `logdir` to its directory `export`.
 

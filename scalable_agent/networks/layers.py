@@ -16,6 +16,7 @@ sublayers that a Keras 3 layer keeps in a list.
 
 from collections.abc import Iterator, Sequence
 import contextlib
+import logging
 import math
 import random
 import threading
@@ -43,23 +44,30 @@ def set_compute_dtype(name: str) -> None:
 
 @contextlib.contextmanager
 def state_of_caller_kept() -> Iterator[None]:
-  """Puts back `random`, `numpy.random` and Keras' dtype policy at the end.
+  """Puts back generators, Keras' dtype policy and the root logger at the end.
 
-  All threads share the generators: the end of the last of several concurrent
-  uses puts back the state from before the first use.
+  All threads share `random`, `numpy.random` and the root logger: the end of the
+  last of several concurrent uses puts back the state from before the first use.
   """
   policy = tf.keras.config.dtype_policy()  # Of this thread alone.
   with _lock:
-    _states_of_caller.append((random.getstate(), np.random.get_state()))
+    _states_of_caller.append((
+        random.getstate(), np.random.get_state(),
+        logging.root.level, list(logging.root.handlers)))
   try:
     yield
   finally:
     tf.keras.config.set_dtype_policy(policy)
     with _lock:
-      numbers, arrays = _states_of_caller.pop()
+      numbers, arrays, *of_logger = _states_of_caller.pop()
       if not _states_of_caller:  # The state from before the first use.
         random.setstate(numbers)
         np.random.set_state(arrays)
+        if of_logger == [logging.root.level, []]:
+          # TensorFlow's saver has called `logging.basicConfig()`.
+          logging.root.handlers[:] = [
+              handler for handler in logging.root.handlers
+              if type(handler) is not logging.StreamHandler]
 
 
 def on_cpu() -> bool:

@@ -54,7 +54,8 @@ def start(target: Callable[..., None], args: tuple, name: str) -> _Process:
   """Starts a process that calls `target(*args)`; the caller calls `end`."""
   process = CONTEXT.Process(
       target=_run, args=(target, args, _server_pid), name=name, daemon=True)
-  with _start_lock, _hide_main_module(), signals.blocked(signal.SIGINT):
+  with (_start_lock, _hide_main_module(), _start_method_kept(),
+        signals.blocked(signal.SIGINT)):
     if _server_pid.value:
       continue_server()
     else:
@@ -306,6 +307,20 @@ def _hide_main_module() -> Iterator[None]:
     yield
   finally:
     sys.modules['__main__'] = main_module
+
+
+@contextlib.contextmanager
+def _start_method_kept() -> Iterator[None]:
+  """Lets the program choose Python's start method afterwards.
+
+  A start of a process would fix the method, of whatever context.
+  """
+  is_free = multiprocessing.get_start_method(allow_none=True) is None
+  try:
+    yield
+  finally:
+    if is_free:
+      multiprocessing.set_start_method(None, force=True)
 
 
 @atexit.register
