@@ -18,6 +18,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.environments import own_levels
+from scalable_agent.modes import loading
 from scalable_agent.processes import signals
 from scalable_agent.runs import training
 from scalable_agent.settings import recipes
@@ -85,6 +86,16 @@ class EnvironmentTest(parameterized.TestCase):
         agent.play(fake_environments.Steps(5.), num_episodes=1), [15])
 
 
+  def test_a_relative_directory_is_that_of_the_start(self):
+    self.addCleanup(os.chdir, os.getcwd())
+    directory = self.create_tempdir().full_path
+    os.chdir(directory)
+    with mock.patch.object(training, 'train',
+                           side_effect=lambda *unused: os.chdir('/')), \
+        mock.patch.object(loading, 'load') as load:
+      scalable_agent.train(scalable_agent.Config(logdir='run'))
+    load.assert_called_once_with(os.path.join(directory, 'run'))
+
   def _train(self, **settings):
     """Trains without learning; returns the settings that were used."""
     with mock.patch.object(training, 'run') as run:
@@ -149,6 +160,11 @@ MUTATIONS = (
         ('another level is replaced',
          'elif any(family.levels.is_level(level_name)\n'
          '           for family in environments.FAMILIES):', 'elif False:'),
+    )),
+    dict(file='modes/training',
+         catches='test_a_relative_directory_is_that_of_the_start', rows=(
+        ('the directory is looked up after the training',
+         'os.path.abspath(config.logdir)', 'config.logdir'),
     )),
     dict(file='runs/training',
          catches='test_stopped_before_the_first_checkpoint', rows=(

@@ -2,6 +2,7 @@
 """Trains from Python: `scalable_agent.train(config)`."""
 
 from collections.abc import Callable, Mapping, Sequence
+import os
 
 import gymnasium
 from scalable_agent.algorithms import base
@@ -31,5 +32,7 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
   """
   if env is not None:
     own_levels.register(config.level_name, env)
+  # Code of a user may change the directory.
+  logdir = os.path.abspath(config.logdir)
   training.train(config, hooks, addons)
-  return loading.load(config.logdir)
+  return loading.load(logdir)
