@@ -18,6 +18,7 @@ from scalable_agent.experience import structs
 from scalable_agent.modes import export
 from scalable_agent.modes import loading
 from scalable_agent.networks import instructions
+from scalable_agent.networks import layers
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -157,6 +158,22 @@ class BoundsTest(parameterized.TestCase):
             (actions >= 0) & (actions < np.array(action.num_values))), which)
     np.testing.assert_allclose(found['step_greedy'], found[True], rtol=1e-6)
     np.testing.assert_allclose(found['tflite'], found[True][:1], rtol=1e-5)
+
+
+class DtypeTest(absltest.TestCase):
+
+  @layers.state_of_caller_kept()
+  def test_bfloat16_is_refused_before_the_conversion(self):
+    layers.set_compute_dtype('bfloat16')
+    _, module = _untrained(
+        structs.ArraySpec((2,), np.dtype(np.float32)), _DISCRETE)
+    directory = self.create_tempdir().full_path
+    with mock.patch.object(tf.saved_model, 'save') as save:
+      self.assertEqual(
+          export._add_tflite(module, directory, False),
+          '. TensorFlow Lite does not take this network: it computes in '
+          'bfloat16, which TensorFlow Lite cannot do.')
+    save.assert_not_called()
 
 
 class NamesTest(parameterized.TestCase):
@@ -413,6 +430,11 @@ MUTATIONS = (
         ('the same draws',
          'tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)',
          'tf.zeros([3, 2], tf.int32)'),
+    )),
+    dict(file='modes/export',
+         catches='test_bfloat16_is_refused_before_the_conversion', rows=(
+        ('bfloat16 is converted',
+         "if module.agent.compute_dtype == 'bfloat16':", 'if False:'),
     )),
     dict(file='modes/export', catches='test_tensorflow_lite', rows=(
         ('lite without weights',

@@ -53,7 +53,7 @@ class ExportedAgent(tf.Module):
     With `sees_last_action_reward`, the last action and reward are inputs, too.
     """
     super().__init__()
-    self._agent = agent
+    self.agent = agent
     self._action_spec = spec.action
     self._units = units.Units(spec.units)
     tensor = lambda spec: tf.TensorSpec(
@@ -80,11 +80,6 @@ class ExportedAgent(tf.Module):
       for name, part in zip('ch', agent.initial_state(1)):
         self.inputs[name] = tf.TensorSpec([None, part.shape[1]], tf.float32)
 
-  @property
-  def variables_of_agent(self) -> list[tf.keras.Variable]:
-    """The variables of the Keras model."""
-    return self._agent.variables
-
   def initial_state(self, batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the state before the first step of `batch_size` environments.
 
@@ -92,7 +87,7 @@ class ExportedAgent(tf.Module):
     has these inputs. If `step` has none, `batch_size` is returned, because a
     signature must return a tensor.
     """
-    state = dict(zip('ch', self._agent.initial_state(batch_size)))
+    state = dict(zip('ch', self.agent.initial_state(batch_size)))
     if 'last_action' in self.inputs:
       shape, dtype = self._action_spec.array
       state['last_action'] = tf.zeros(
@@ -103,7 +98,7 @@ class ExportedAgent(tf.Module):
     """Chooses actions as in training; has the outputs of `step_greedy`."""
     outputs = self.step_greedy(**inputs)
     seeds = tf.random.uniform([3, 2], maxval=tf.int32.max, dtype=tf.int32)
-    return {**outputs, **self._actions(self._agent.explore(
+    return {**outputs, **self._actions(self.agent.explore(
         outputs['policy'], seeds, masks.of(self._observation(inputs))))}
 
   def step_greedy(self, **inputs: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -125,7 +120,7 @@ class ExportedAgent(tf.Module):
     batch_size = tf.shape(tf.nest.flatten(observation)[0])[0]
     shape, dtype = self._action_spec.array
     add_time = lambda tensor: tensor[tf.newaxis]
-    outputs, state = self._agent.unroll(
+    outputs, state = self.agent.unroll(
         add_time(inputs.get('last_action', tf.zeros(
             [batch_size, *shape], tf.as_dtype(dtype)))),
         structs.StepOutput(
@@ -134,7 +129,7 @@ class ExportedAgent(tf.Module):
             add_time(inputs.get('done', tf.zeros([batch_size], tf.bool))),
             tf.nest.map_structure(add_time, observation)),
         tuple(inputs[name] for name in 'ch' if name in inputs))
-    action = self._agent.head.distribution(outputs.policy[0]).mode()
+    action = self.agent.head.distribution(outputs.policy[0]).mode()
     result = {**self._actions(action), 'policy': outputs.policy[0]}
     if not isinstance(outputs.baseline, tuple):
       result['baseline'] = outputs.baseline[0]
@@ -290,7 +285,7 @@ def _add_tflite(module: ExportedAgent, directory: str, is_wanted: bool) -> str:
             for name, spec in module.inputs.items()}
   # With variables, the converter leaves the weights out.
   weights = [(variable, tf.constant(variable.numpy()))
-             for variable in module.variables_of_agent]
+             for variable in module.agent.variables]
 
   @tf.function
   def step_greedy(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -300,6 +295,9 @@ def _add_tflite(module: ExportedAgent, directory: str, is_wanted: bool) -> str:
   try:
     if any(spec.dtype == tf.string for spec in inputs.values()):
       raise ValueError('it hashes words, which TensorFlow Lite cannot do')
+    if module.agent.compute_dtype == 'bfloat16':
+      raise ValueError(
+          'it computes in bfloat16, which TensorFlow Lite cannot do')
     with tempfile.TemporaryDirectory(dir=directory) as saved:
       tf.saved_model.save(tf.Module(), saved, signatures={
           _GREEDY: step_greedy.get_concrete_function(**inputs)})
