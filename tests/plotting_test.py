@@ -3,6 +3,7 @@
 
 import contextlib
 import csv
+import errno
 import io
 import os
 import sys
@@ -11,6 +12,7 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
+from matplotlib import figure as figure_lib
 from matplotlib import image
 import numpy as np
 import pytest
@@ -92,6 +94,8 @@ class PlottingTest(parameterized.TestCase):
     [(name, group)] = bands.items()
     self.assertEqual(group, ('run1', 'run2', 'run4'))
     self.assertEqual(name, 'run1 and 2 other seeds: median, least and most')
+    twice = dict.fromkeys(by_label, config_lib.Config(seed=4))
+    self.assertEmpty(plotting.seeds_of_one(twice, dict.fromkeys(twice, '')))
     runs = dict(zip(by_label, map(plotting.read_curves, logdirs)))
     figure = plotting.draw(runs, 1, bands=bands)
     lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
@@ -209,8 +213,8 @@ class PlottingTest(parameterized.TestCase):
   def test_two_seeds_are_two_curves(self):
     logdirs = [self._logdir([(100, 1, 'catch', 1)], f'run{i}')
                for i in range(2)]
-    for logdir in logdirs:
-      config_lib.Config(logdir=logdir).save()
+    for seed, logdir in enumerate(logdirs):
+      config_lib.Config(logdir=logdir, seed=seed).save()
     self.assertEmpty(_seeds_of_one(dict(zip('ab', logdirs))))
 
   def test_curves_and_published_scores(self):
@@ -379,7 +383,8 @@ class PlottingTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('a', 'a.png'), ('a.', 'a.png'), ('a.b/c', 'a.b/c.png'),
-      ('a.PNG', 'a.PNG'), ('a.svg', 'a.svg'))
+      ('a.PNG', 'a.PNG'), ('a.svg', 'a.svg'), ('.png', '.png.png'),
+      ('a.b', 'a.b/learning_curves.png'), ('a.b/', 'a.b/learning_curves.png'))
   def test_wrote_what_it_says(self, name, written):
     logdir = self._logdir([(100, 1, 'catch', 1)])
     out = self.create_tempdir().full_path
@@ -388,6 +393,25 @@ class PlottingTest(parameterized.TestCase):
         self._main(logdir=logdir, plot_file=os.path.join(out, name))[:2],
         (0, f'Wrote {os.path.join(out, written)}.\n'))
     self.assertTrue(os.path.isfile(os.path.join(out, written)))
+
+  def test_an_error_leaves_the_earlier_picture(self):
+    logdir = self._logdir([(100, 1, 'catch', 1)])
+    self._main(logdir=logdir)
+    path = os.path.join(logdir, 'learning_curves.png')
+    earlier = image.imread(path)
+
+    def save(figure, f, **unused):
+      f.write(b'half a picture')
+      raise OSError(errno.ENOSPC, 'No space left on device')
+
+    with mock.patch.object(figure_lib.Figure, 'savefig', save):
+      code, _, stderr = self._main(logdir=logdir)
+    self.assertEqual((code, stderr), (
+        2, f'scalable_agent: The picture {path} cannot be written: No space '
+        'left on device.\n'))
+    np.testing.assert_array_equal(image.imread(path), earlier)
+    self.assertCountEqual(
+        os.listdir(logdir), ['episodes.csv', 'learning_curves.png'])
 
   def test_a_comparison_does_not_replace_the_picture_of_a_run(self):
     one = self._logdir([(100, 1, 'catch', 1)], 'one')
@@ -413,7 +437,7 @@ class PlottingTest(parameterized.TestCase):
         (dict(logdir=empty), 'no episode is finished yet'),
         (dict(logdir=' , '), '--logdir= ,  must name a directory'),
         (dict(logdir=good, plot_file='/nowhere/a.png'),
-         '--plot_file=/nowhere/a.png cannot be written'),
+         'The picture /nowhere/a.png cannot be written: No such file'),
         (dict(logdir=good, plot_file=good + '/a.txt'),
          'cannot be written: Format'),
         (dict(logdir=good, plot_num_episodes=0), 'must be positive')):
@@ -421,6 +445,7 @@ class PlottingTest(parameterized.TestCase):
       self.assertEqual(code, 2)
       self.assertIn(text, stderr)
       self.assertEqual(stderr.count('\n'), 1, stderr)
+    self.assertEqual(os.listdir(good), ['episodes.csv'])
 
   def test_without_matplotlib(self):
     curve = plotting.Curve(*np.ones([3, 1]))
@@ -430,13 +455,28 @@ class PlottingTest(parameterized.TestCase):
         plotting.draw({'a': {'catch': curve}}, 1)
 
 
+# See `mutations.py`.
 MUTATIONS = (
     dict(file='scores/plotting', catches='test_seeds_of_one_are_a_band', rows=(
         ('bands over suites', 'key = groups[label], groups_lib.key(config)',
          "key = '', groups_lib.key(config)"),
+        ('a seed may be there twice',
+         'len(set(band.values())) == len(band)', 'len(band)'),
     )),
     dict(file='scores/comparing', catches='test_labels', rows=(
         ('names of directories alone', 'part[-size:]', 'part[-1:]'),
+    )),
+    dict(file='scores/comparing', catches='test_wrote_what_it_says', rows=(
+        ('a directory is a name', 'os.path.isdir(path) or', ''),
+        ('a dot stays', 'path.rstrip(".")', 'path'),
+    )),
+    dict(file='scores/plotting',
+         catches='test_an_error_leaves_the_earlier_picture', rows=(
+        ('pictures are not written whole', 'files.whole(path)',
+         "open(path, 'wb')"),
+    )),
+    dict(file='settings/files', catches='test_errors_are_one_line', rows=(
+        ('half a file stays', 'except BaseException:', 'except OSError:'),
     )),
 )
 

@@ -58,11 +58,12 @@ def plot(config: config_lib.Config) -> int:
   """
   # Two names: a comparison must not replace the picture of a run.
   name = 'learning_curves' + ('_compared' if len(config.logdirs) > 1 else '')
-  path = config.plot_file or os.path.join(config.logdirs[0], f'{name}.png')
-  stem, extension = os.path.splitext(path)
+  path = config.plot_file or config.logdirs[0]
+  if not config.plot_file or os.path.isdir(path) or path.endswith(os.sep):
+    path = os.path.join(path, name)
   # Otherwise matplotlib adds an extension, and the path printed is wrong.
-  if os.path.basename(stem) and extension in ('', '.'):
-    path = f'{stem}.png'
+  if os.path.splitext(path)[1] in ('', '.'):
+    path = f'{path.rstrip(".")}.png'
   groups = {logdir: group for path in config.logdirs
             for logdir, group in _drawn(path).items()}
   names = labels(list(groups))

@@ -16,6 +16,7 @@ from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import statistics_plot
 from scalable_agent.scores import suites
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 
 if TYPE_CHECKING:
   from matplotlib.axes import Axes
@@ -74,11 +75,11 @@ def write_pictures(logdirs: Mapping[str, str], path: str,
 
 def _save(figure: 'Figure', path: str) -> None:
   try:
-    # The file name tells matplotlib the format.
-    figure.savefig(path, dpi=110)
+    with files.whole(path) as f:
+      figure.savefig(f, format=os.path.splitext(path)[1][1:], dpi=110)
   except (OSError, ValueError) as e:
     raise errors.ConfigError(
-        f'--plot_file={path} cannot be written: {e}.') from e
+        f'The picture {path} cannot be written: {errors.reason(e)}.') from e
 
 
 def _levels_played(config: config_lib.Config | None) -> list[str] | None:
@@ -103,14 +104,15 @@ def seeds_of_one(configs: Mapping[str, config_lib.Config | None],
   as for `write_pictures`: a band has runs of one group. The result has the
   labels of the runs of each band, by the label of the band.
   """
-  bands: dict[tuple, list[str]] = {}
+  bands: dict[tuple, dict[str, int]] = {}
   for label, config in configs.items():
     if config:
       key = groups[label], groups_lib.key(config)
-      bands.setdefault(key, []).append(label)
-  return {f'{band[0]} and {len(band) - 1} other seeds: '
+      bands.setdefault(key, {})[label] = config.seed
+  return {f'{next(iter(band))} and {len(band) - 1} other seeds: '
           'median, least and most': tuple(band)
-          for band in bands.values() if len(band) >= _MIN_SEEDS}
+          for band in bands.values()
+          if len(set(band.values())) == len(band) >= _MIN_SEEDS}
 
 
 def minutes(logdir: str) -> float | None:
@@ -260,8 +262,7 @@ def _draw_level(
       for axis, x in zip(axes, _abscissae(curve)):
         axis.plot(x, curve.episode_return, '--o', markersize=4,
                   color=f'C{index}', label=f'{label}, evaluations')
-  suite = suites.suite_of([level])
-  if suite:
+  if suite := suites.suite_of([level]):
     _draw_published(axes, suite, level)
   by_frames.set_title(level, loc='left', fontsize='medium')
   by_frames.set_xlabel('environment frames')
@@ -331,7 +332,6 @@ def _import_matplotlib() -> tuple[types.ModuleType, types.ModuleType]:
     from matplotlib import figure  # pylint: disable=g-import-not-at-top
     from matplotlib import ticker  # pylint: disable=g-import-not-at-top
   except ImportError as e:
-    raise errors.ConfigError(
-        '--mode=plot needs matplotlib: pip install "scalable_agent[plot]".'
-    ) from e
+    raise errors.ConfigError('--mode=plot needs matplotlib: pip install '
+                             '"scalable_agent[plot]".') from e
   return figure, ticker

@@ -25,7 +25,7 @@ def whole(path: str) -> Iterator[BinaryIO]:
       # Without fsync, a crash of the machine could leave an empty file.
       os.fsync(f.fileno())
     os.replace(temporary, path)
-  except OSError:
+  except BaseException:
     # On a full disk, half a file would take the room of checkpoints.
     with contextlib.suppress(OSError):
       os.remove(temporary)
