@@ -164,6 +164,24 @@ class CopyTest(absltest.TestCase):
         zoo.copy('zoo:catch')
     self.assertEqual(set(os.listdir(zoo.copy('zoo:catch'))), _FILES)
 
+  def test_other_programs_see_whole_files_only(self):
+    path = pathlib.Path(zoo.copy('zoo:catch'), 'weights.npz')
+    whole = path.read_bytes()
+    path.write_bytes(whole[:99])  # Of an older version.
+    seen = []
+
+    def copy(source, target):
+      pathlib.Path(target).write_bytes(b'half')
+      seen.append(path.read_bytes())
+      return copyfile(source, target)
+
+    copyfile = shutil.copyfile
+    with mock.patch('shutil.copyfile', copy):
+      zoo.copy('zoo:catch')
+      self.assertEqual(path.read_bytes(), whole)
+      zoo.copy('zoo:catch')
+    self.assertEqual(seen, [whole[:99]])  # Equal files are not copied.
+
   def _interrupt(self):
     raise KeyboardInterrupt
 
@@ -298,6 +316,15 @@ MUTATIONS = (
          rows=(
         ('files of the user are overwritten',
          'if os.path.exists(target) and not', 'if not target and not'),
+    )),
+    dict(file='zoo/__init__', catches='test_other_programs_see_whole_files_only',
+         rows=(
+        ('copies are written in place',
+         'os.replace(shutil.copyfile(original, os.path.join(new, file)), copied)',
+         'shutil.copyfile(original, copied)'),
+        ('equal files are copied', 'if not os.path.exists(copied) or not',
+         'if True or not'),
+        ('older files stay', 'or not filecmp.cmp(', 'and not filecmp.cmp('),
     )),
     dict(file='runs/checkpoint_files',
          catches='test_a_copy_cannot_be_trained_further', rows=(

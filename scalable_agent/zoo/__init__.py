@@ -7,8 +7,10 @@ The folder of an agent has files of a log directory (`settings.json`,
 """
 
 import dataclasses
+import filecmp
 import os
 import shutil
+import tempfile
 from typing import TYPE_CHECKING
 
 from scalable_agent import errors
@@ -96,10 +98,16 @@ def copy(logdir: str) -> str:
         'program in another directory.')
   try:
     os.makedirs(target, exist_ok=True)
-    # The card first: a copy that was cut off is recognised. The copy of a
-    # package that is read-only can be written to.
-    for file in sorted(os.listdir(source), key=lambda file: file != CARD):
-      shutil.copyfile(os.path.join(source, file), os.path.join(target, file))
+    with tempfile.TemporaryDirectory(dir=target) as new:
+      # The card first: a copy that was cut off is recognised. The copy of a
+      # package that is read-only can be written to.
+      for file in sorted(os.listdir(source), key=lambda file: file != CARD):
+        original, copied = (
+            os.path.join(path, file) for path in (source, target))
+        if not os.path.exists(copied) or not filecmp.cmp(
+            original, copied, shallow=False):
+          # Other programs, which may read the copy now, see whole files only.
+          os.replace(shutil.copyfile(original, os.path.join(new, file)), copied)
   except OSError as e:
     raise errors.ConfigError(
         f'{target} cannot be written: {errors.reason(e)}. Start the program in '
