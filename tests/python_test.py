@@ -71,6 +71,13 @@ class EnvironmentTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.LevelError, 'cannot be the name'):
       own_levels.register('my level', fake_environments.Steps)
 
+  def test_an_environment_in_place_of_a_class(self):
+    with self.assertRaisesRegex(errors.LevelError, 'env=<Steps.*> cannot make '
+                                'environments: give the class or a function'):
+      scalable_agent.train(scalable_agent.Config(level_name='one_of_test'),
+                           env=fake_environments.Steps(1.))
+    self.assertFalse(own_levels.is_registered('one_of_test'))
+
   @pytest.mark.slow
   def test_trains_and_returns_the_agent(self):
     config = scalable_agent.Config(
@@ -160,6 +167,10 @@ MUTATIONS = (
         ('another level is replaced',
          'elif any(family.levels.is_level(level_name)\n'
          '           for family in environments.FAMILIES):', 'elif False:'),
+    )),
+    dict(file='environments/own_levels',
+         catches='test_an_environment_in_place_of_a_class', rows=(
+        ('an environment is called', 'if not callable(make):', 'if False:'),
     )),
     dict(file='modes/training',
          catches='test_a_relative_directory_is_that_of_the_start', rows=(

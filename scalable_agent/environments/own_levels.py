@@ -20,8 +20,13 @@ def register(level_name: str, make: Callable[..., gymnasium.Env]) -> None:
     make: returns an environment; see `EnvironmentSettings.environment_kwargs`
       for the arguments.
 
-  Raises `errors.LevelError` if another level has this name.
+  Raises `errors.LevelError` if another level has this name, or `make` is an
+  environment.
   """
+  if not callable(make):
+    raise errors.LevelError(
+        f'env={make} cannot make environments: give the class or a function, '
+        'not an environment.')
   if level_name in _registered:
     del gymnasium.registry[level_name]
   elif any(family.levels.is_level(level_name)
