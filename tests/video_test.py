@@ -162,6 +162,35 @@ class RecorderTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         recording_lib._picture(env, np.array([[0., 1.]]))[..., 0], [[0, 255]])
 
+  @parameterized.parameters(
+      (gymnasium.spaces.Box(0, 1, (1, 2), np.int8), 255),
+      (gymnasium.spaces.Box(0, 1, (1, 2), np.uint8), 255),
+      (gymnasium.spaces.MultiBinary((1, 2)), 255),
+      (gymnasium.spaces.Dict(
+          frame=gymnasium.spaces.Box(0, 1, (1, 2), np.int64)), 255),
+      # A picture may have dark moments.
+      (gymnasium.spaces.Box(0, 255, (1, 2), np.uint8), 1),
+      (gymnasium.spaces.Box(0, 255, (1, 2), np.uint16), 1),
+      (gymnasium.spaces.Box(0, 255, (1, 2), np.int64), 1))
+  def test_boards_of_integers(self, space, white):
+    env = mock.Mock(render_mode=None, observation_space=space)
+    part = space['frame'] if isinstance(space, gymnasium.spaces.Dict) else space
+    for numbers in [0, 1], [0, 0]:
+      board = np.array([numbers], part.dtype)
+      picture = recording_lib._picture(
+          env, board if part is space else {'frame': board})
+      self.assertEqual(picture.dtype, np.uint8)
+      np.testing.assert_array_equal(picture[0, :, 0],
+                                    np.multiply(numbers, white))
+
+  def test_boards_of_bool(self):
+    board = np.array([[False, True]])
+    for env in (mock.Mock(render_mode=None),
+                mock.Mock(render_mode='rgb_array',
+                          render=mock.Mock(return_value=board))):
+      np.testing.assert_array_equal(
+          recording_lib._picture(env, board)[..., 0], [[0, 255]])
+
   def test_what_render_shows(self):
     env = gymnasium.make('CartPole-v1', render_mode='rgb_array')
     with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
@@ -554,6 +583,16 @@ MUTATIONS = (
          '    self._add(observation)\n'
          '    return observation, info',
          '    return observation, info'),
+    )),
+    dict(file='environments/recording', catches='test_boards_of_bool', rows=(
+        ('boards of bool are refused', "picture.dtype.kind == 'b' or", ''),
+    )),
+    dict(file='environments/recording', catches='test_boards_of_integers',
+         rows=(
+        ('boards of integers are black', "'b' or is_board or", "'b' or"),
+        ('dark pictures are boards', 'bool((space.high <= 1).all())', 'True'),
+        ('boards of dictionaries are black',
+         "space = space.spaces.get('frame', space)", 'pass'),
     )),
     dict(file='environments/recording', catches='test_what_render_shows', rows=(
         ('films are not completed',

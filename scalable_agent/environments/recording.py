@@ -241,14 +241,17 @@ def _picture(
     env: gymnasium.Env, observation: base.RawObservation) -> np.ndarray:
   """Returns a picture of the environment, uint8 `[H, W, 3]`."""
   picture = env.render() if env.render_mode == 'rgb_array' else None
+  # Not by the numbers of one picture: a video has one scale.
+  is_board = picture is None and _has_marks(env.observation_space)
   if picture is None:
     picture = (observation.get('frame') if isinstance(observation, dict)
                else None if isinstance(observation, tuple) else observation)
   picture = np.asarray(0 if picture is None else picture)
   found = f'{picture.dtype} {list(picture.shape)}'
-  if picture.dtype.kind == 'f' and (picture <= 1).all():  # Such as a board.
-    picture = 255 * np.clip(picture, 0, 1)
-  if picture.dtype.kind in 'fi' and picture.ndim > 1:  # From 0 to 255.
+  if picture.dtype.kind == 'b' or is_board or (
+      picture.dtype.kind == 'f' and (picture <= 1).all()):
+    picture = 255 * np.clip(picture, 0, 1).astype(np.float32)
+  if picture.dtype.kind in 'fiu' and picture.ndim > 1:  # From 0 to 255.
     picture = np.clip(picture, 0, 255).astype(np.uint8)
   if picture.ndim == 2:
     picture = picture[..., np.newaxis]
@@ -261,6 +264,14 @@ def _picture(
         'no video can be recorded: the environment renders no picture with '
         f'render_mode="rgb_array", and {found} is no picture.')
   return np.broadcast_to(picture[..., :3], [*picture.shape[:2], 3])
+
+
+def _has_marks(space: gymnasium.Space) -> bool:
+  """Returns whether observations have marks from 0 to 1, such as a board."""
+  if isinstance(space, gymnasium.spaces.Dict):
+    space = space.spaces.get('frame', space)
+  return isinstance(space, gymnasium.spaces.MultiBinary) or (
+      isinstance(space, gymnasium.spaces.Box) and bool((space.high <= 1).all()))
 
 
 def _resize(picture: np.ndarray) -> np.ndarray:
