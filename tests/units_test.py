@@ -213,10 +213,11 @@ class MasksTest(parameterized.TestCase):
     for mask in flat, flat[:0]:
       seen = np.ones([len(mask), 3])
       state = agent.initial_state(len(mask))
+      rows = tuple(map(tuple, mask)) if len(mask) else mask
       expected, found, of_rows = (
-          agent.step({'seen': seen, 'action_mask': given}, state, greedy=True)[0]
-          for given in (mask, as_returned(mask), tuple(map(tuple, mask))
-                        if len(mask) else mask))
+          agent.step({'seen': seen, 'action_mask': given}, state,
+                     greedy=True)[0]
+          for given in (mask, as_returned(mask), rows))
       np.testing.assert_array_equal(found, expected)
       np.testing.assert_array_equal(of_rows, expected)
 

@@ -317,11 +317,11 @@ MUTATIONS = (
         ('files of the user are overwritten',
          'if os.path.exists(target) and not', 'if not target and not'),
     )),
-    dict(file='zoo/__init__', catches='test_other_programs_see_whole_files_only',
-         rows=(
+    dict(file='zoo/__init__',
+         catches='test_other_programs_see_whole_files_only', rows=(
         ('copies are written in place',
-         'os.replace(shutil.copyfile(original, os.path.join(new, file)), copied)',
-         'shutil.copyfile(original, copied)'),
+         'os.replace(shutil.copyfile(original, os.path.join(new, file)), '
+         'copied)', 'shutil.copyfile(original, copied)'),
         ('equal files are copied', 'if not os.path.exists(copied) or not',
          'if True or not'),
         ('older files stay', 'or not filecmp.cmp(', 'and not filecmp.cmp('),
