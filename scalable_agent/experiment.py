@@ -132,7 +132,12 @@ def _parse_flags(argv: Sequence[str]) -> list[str]:
     if text := command_help.answer(argv[1:]):
       print(text, flush=True)
       sys.exit(0)
-    return _set(flags.FLAGS, argv)
+    first = _set(flags.FLAGS, argv)
+    texts = [other_words.of_flag(name) for name in flags.FLAGS
+             if flags.FLAGS[name].present]  # absl has a --log_dir.
+    if not any(texts):
+      return first
+    text = ' '.join(filter(None, texts))
   except flags.UnrecognizedFlagError as e:
     text = other_words.of_flag(e.flagname) or str(e)
   except (errors.ConfigError, flags.Error) as e:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+from absl import flags
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
@@ -143,9 +144,30 @@ class OtherWordsTest(parameterized.TestCase):
       ('algo', '--algorithm?'), ('ppo.gae_lambda', '--lambda_?'),
       ('nocuda', ': a GPU is used if TensorFlow finds one.'),
       ('log_std_init', '--initial_scale (a standard deviation, '),
-      ('sigma', '--scale_from_state, with --algorithm=impala or appo?'))
+      ('sigma', '--scale_from_state, with --algorithm=impala or appo?'),
+      ('run', '--algorithm?'), ('workers', '--num_actors?'),
+      ('stop_timesteps', '--total_environment_frames'),
+      ('framework', ': networks are made with TensorFlow.'),
+      ('episodes', '--eval_num_episodes'), ('rnn_size', '--lstm_units?'),
+      ('output', '--logdir?'))
   def test_of_flags(self, name, expected):
     self.assertIn(expected, other_words.of_flag(name))
+
+  def test_words_that_are_flags_of_absl_are_answered(self):
+    words = [name for name in flags.FLAGS if other_words.of_flag(name)]
+    self.assertIn('log_dir', words)
+    self.assertEmpty(set(words) & set(_FIELDS))
+    for word in words:
+      with contextlib.redirect_stderr(io.StringIO()) as error, \
+          flagsaver.flagsaver(), self.assertRaises(SystemExit) as exit_of:
+        experiment._parse_flags(['experiment.py', f'--{word}=1'])
+      self.assertEqual(exit_of.exception.code, 2)
+      self.assertEqual(
+          error.getvalue(), f'scalable_agent: {other_words.of_flag(word)}\n')
+    with flagsaver.flagsaver():  # Other flags of absl have no answer.
+      self.assertEqual(experiment._parse_flags(
+          ['experiment.py', '--stderrthreshold=fatal', '--seed=3']),
+                       ['experiment.py'])
 
   def test_other_errors_stay(self):
     self.assertEmpty(other_words.of_flag('no_such_flag'))
@@ -173,6 +195,12 @@ class RecipeTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='experiment',
+         catches='test_words_that_are_flags_of_absl_are_answered', rows=(
+        ('flags of absl are accepted', 'if not any(texts):', 'if texts:'),
+        ('flags that are not given are answered',
+         '             if flags.FLAGS[name].present]', '             ]'),
+    )),
     dict(file='settings/recipes/__init__',
          catches='test_only_errors_of_another_algorithm_name_the_recipe',
          rows=(

@@ -11,15 +11,16 @@ _ADVICE = {
     '--learning_rate_schedule': 'anneal_lr lr_schedule lr_decay lr_scheduler',
     '--num_actors': 'num_envs n_envs num_env nenvs num_environments n_env '
                     'num_env_runners num_envs_per_env_runner num_workers '
-                    'num_envs_per_worker num_rollout_workers',
+                    'num_envs_per_worker num_rollout_workers workers',
     '--total_environment_frames (agent steps x --num_action_repeats)':
         'total_timesteps timesteps n_timesteps num_timesteps total_steps '
         'max_steps num_env_steps train_for_env_steps total_frames '
-        'max_timesteps num_frames env_steps num_training_steps',
+        'max_timesteps num_frames env_steps num_training_steps '
+        'stop_timesteps',
     '--level_name': 'env env_id env_name gym_id environment task_name game '
                     'environment_name level',
     '--environment_kwargs': 'env_kwargs env_config environment_config',
-    '--algorithm': 'algo alg agent_type algorithm_name',
+    '--algorithm': 'algo alg agent_type algorithm_name run',
     '--agent': 'policy encoder model network policy_network',
     '--recipe or --flagfile': 'config config_file conf preset hyperparams '
                               'hyperparameters',
@@ -99,6 +100,7 @@ _ADVICE = {
     '--hidden_sizes': 'net_arch hiddens fcnet_hiddens hidden_size layers '
                       'hidden_dim hidden_dims mlp_layers encoder_mlp_layers '
                       'policy_kwargs',
+    '--lstm_units': 'rnn_size lstm_cell_size lstm_hidden_size',
     '--agent=module:function, with a network of your own':
         'activation_fn activation nonlinearity',
     '--use_lstm': 'use_rnn lstm rnn recurrent use_recurrent recurrence',
@@ -107,14 +109,15 @@ _ADVICE = {
     '--repeat_action_probability': 'sticky_actions sticky',
     '--logdir': 'log_dir log_path train_dir output_dir save_path save_dir out '
                 'tensorboard_log model_dir checkpoint_dir results_dir outdir '
-                'local_dir experiment exp_name run_name',
+                'local_dir experiment exp_name run_name output',
     '--save_checkpoint_secs': 'save_freq checkpoint_freq save_every_sec '
                               'save_interval checkpoint_frequency save_every',
     '--progress_secs': 'log_interval verbose log_freq log_every',
     '--eval_every_frames': 'eval_freq eval_interval evaluation_interval '
                            'eval_every eval_frequency',
     '--eval_num_episodes, or --test_num_episodes with --mode=test':
-        'n_eval_episodes eval_episodes evaluation_duration num_episodes',
+        'n_eval_episodes eval_episodes evaluation_duration num_episodes '
+        'episodes',
     '--test_greedy': 'eval_deterministic greedy stochastic',
     '--mode=test': 'test eval evaluate enjoy play',
     '--mode=video or --video_secs': 'render capture_video record_video video '
@@ -126,6 +129,7 @@ _ADVICE = {
         'trained_agent',
     'a GPU is used if TensorFlow finds one':
         'cuda device gpu gpus num_gpus use_gpu',
+    'networks are made with TensorFlow': 'framework',
     '--hook': 'callback callbacks logger',
     '--hook=scalable_agent.hooks:wandb':
         'track wandb with_wandb wandb_project wandb_project_name',
