@@ -118,6 +118,11 @@ class NextTest(absltest.TestCase):
           self.logdir, evaluations.Evaluation(1000 * i, i, 9., (mean, mean)))
     # The oldest weights of the highest mean are kept.
     self._keep(1 + means.index(max(means)), max(means))
+    self._save(len(means))
+
+  def _save(self, number):
+    with open(os.path.join(self.logdir, f'ckpt-{number}.index'), 'w'):
+      pass
 
   def _keep(self, number, mean):
     """Makes files as if the weights in `best/` had the mean."""
@@ -162,6 +167,16 @@ class NextTest(absltest.TestCase):
         text, 'The last evaluation is the best one: mean 500.00 at 3,000 ')
     self.assertNotIn('/best', text)
 
+  def test_a_stopped_run_has_weights_that_were_not_evaluated(self):
+    self._evaluate(3., 500., 500.)
+    self._save(1234)
+    text = self._next()
+    self.assertStartsWith(text, (
+        f'The best evaluation, mean 500.00, is of the weights in {self.best}; '
+        'the last evaluation has mean 500.00 at 3,000 frames. The latest '
+        'weights, of update 1,234, were not evaluated.\n'))
+    self.assertIn(f"--logdir='{self.best}' --mode=test", text)
+
   def test_weights_that_are_lost(self):
     self._evaluate(3., 1.)
     os.remove(os.path.join(self.best, 'ckpt-1.index'))
@@ -188,6 +203,14 @@ MUTATIONS = (
          rows=(
         ('equal means count as better', 'done[-1].mean >= best',
          'done[-1].mean > best'),
+    )),
+    dict(file='runs/messages',
+         catches='test_a_stopped_run_has_weights_that_were_not_evaluated',
+         rows=(
+        ('weights that were not evaluated are to be tested',
+         'if is_evaluated and done', 'if done'),
+        ('the last line is left out', 'return line if is_evaluated else (',
+         'return line if line else ('),
     )),
     dict(file='runs/checkpoint_files', catches='test_weights_that_are_lost',
          rows=(

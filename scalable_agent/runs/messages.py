@@ -158,13 +158,22 @@ def waiting(config: config_lib.Config, learner: learner_lib.Learner,
 
 
 def best_is_better(logdir: str) -> str:
-  """Returns a line if `best/` beats the latest weights of a run, or ''."""
+  """Returns a line if tests should take `best/`, not the latest weights.
+
+  '' if the latest weights were evaluated and are as good, or without `best/`.
+  """
   done, best = evaluations.read(logdir), checkpoint_files.best_mean(logdir)
-  if not done or best is None or done[-1].mean >= best:
+  if not done or best is None:
     return ''
-  return (f'The best evaluation, mean {best:.2f}, is of the weights in '
+  latest = checkpoint_files.latest_number(logdir)
+  is_evaluated = latest in [evaluation.num_updates for evaluation in done]
+  if is_evaluated and done[-1].mean >= best:
+    return ''
+  line = (f'The best evaluation, mean {best:.2f}, is of the weights in '
           f'{os.path.join(logdir, "best")}; the last evaluation has mean '
           f'{done[-1].mean:.2f} at {done[-1].num_env_frames:,} frames.')
+  return line if is_evaluated else (
+      f'{line} The latest weights, of update {latest:,}, were not evaluated.')
 
 
 def print_next(logdir: str, only_here: bool = False) -> None:
