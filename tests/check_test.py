@@ -3,8 +3,10 @@
 
 import contextlib
 import io
+import os
 import re
 import shlex
+import sys
 import time
 from unittest import mock
 
@@ -18,8 +20,10 @@ from scalable_agent import experiment
 from scalable_agent.environments import trial
 from scalable_agent.experience import structs
 from scalable_agent.modes import check
+from scalable_agent.processes import starts
 from scalable_agent.settings import config as config_lib
 
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _VECTOR = structs.ArraySpec((3,), np.dtype(np.float32))
 _FRAME = structs.ArraySpec((8, 8, 3), np.dtype(np.uint8))
 _PART = trial.Part('Box', -1., 1.)
@@ -93,8 +97,15 @@ class ReportTest(parameterized.TestCase):
                         'Actions are not repeated (--num_action_repeats=1).')
 
   def test_units_of_the_environment(self):
-    code, output = _check('examples.shop:shop/Pricing-v0')
+    with mock.patch.object(sys, 'argv', ['experiment.py']):
+      code, output = _check('examples.shop:shop/Pricing-v0')
     self.assertEqual(code, 0)
+    with open(os.path.join(_ROOT, 'docs', 'new_environment.md'),
+              encoding='utf-8') as page:
+      [shown] = re.findall(r'\n\nRemarks:\n.*?(?=```)', page.read(), re.S)
+    # On a busy machine, steps are not fast.
+    flag = ' \\\n      --environments_per_process=8'
+    self.assertEndsWith(output.replace(flag, ''), shown.replace(flag, ''))
     self.assertRegex(output, r'actions +Box\(0.0, 500.0, \(2,\), float32\)\n')
     self.assertRegex(output, r'rewards +-\d,\d\d\d to \d,\d\d\d, mean ')
     self.assertRegex(output, 'of 50 steps; 0 terminated, .* truncated')
@@ -165,12 +176,35 @@ class ErrorsTest(parameterized.TestCase):
     self.assertEqual(e.exception.exit_code, 2)
 
 
-class TrialTest(absltest.TestCase):
+class TrialTest(parameterized.TestCase):
 
-  def test_an_environment_that_hangs(self):
-    with mock.patch.object(check, '_SECONDS', .1), self.assertRaisesRegex(
-        errors.EnvironmentProcessLostError, 'did not answer within 1.4 sec'):
-      _check('fake_environments:fake/NeverReady-v0', '--step_timeout_s=1')
+  @parameterized.parameters(
+      ('__init__', '`__init__` did not return within 2 seconds'),
+      ('reset', '`reset` did not return within 2 seconds'),
+      ('step', '`step` did not return within 0.5 seconds'))
+  def test_an_environment_that_hangs(self, method, text):
+    with mock.patch.object(starts, 'TIMEOUT_S', 1.5), self.assertRaisesRegex(
+        errors.EnvironmentProcessError,
+        rf'{text} \(--step_timeout_s\)$') as e:
+      _check(_name('Hangs'), '--step_timeout_s=.5',
+             f'--environment_kwargs={{"method": "{method}"}}')
+    self.assertIn(f'in {method}\n', e.exception.frames)
+    self.assertIn('time.sleep(10_000)', e.exception.frames)
+
+  def test_an_environment_that_cannot_be_interrupted(self):
+    with mock.patch.object(check, '_SECONDS', .1), mock.patch.object(
+        starts, 'TIMEOUT_S', 1.5), self.assertRaisesRegex(
+            errors.EnvironmentProcessLostError, r'did not answer within 2.4 '
+            r'seconds \(--step_timeout_s, and 1.9 s more\)'):
+      _check(_name('Hangs'), '--step_timeout_s=.5',
+             '--environment_kwargs={"method": "step", "is_deaf": true}')
+
+  def test_a_check_waits_30_seconds_unless_another_time_is_given(self):
+    for flags, expected in ((), 30), (('--step_timeout_s=900',), 900):
+      with mock.patch.object(environments, 'play_trial',
+                             return_value=_facts()) as play:
+        _check('CartPole-v1', *flags)
+      self.assertEqual(play.call_args.args[1].step_timeout_s, expected)
 
   def test_the_first_reset_of_a_short_trial_does_not_count(self):
     env = mock.Mock(observation_space=gymnasium.spaces.Box(0, 1, (2,)),
@@ -184,7 +218,7 @@ class TrialTest(absltest.TestCase):
       return np.zeros(2, np.float32), {}
 
     env.reset.side_effect = reset
-    facts = trial.Trial('mine', lambda: env).play(.01, checks=False)
+    facts = trial.Trial('mine', lambda: env, 9., 9.).play(.01, checks=False)
     self.assertEqual(facts.num_resets, 1)
     self.assertLess(facts.reset_s, .1)
     self.assertGreater(len(facts.rewards), 1)
@@ -291,6 +325,26 @@ MUTATIONS = (
         ('the time ends with the first reset',
          'end_s = time.monotonic() + self._reset_s + seconds', 'pass'),
     )),
+    dict(file='environments/trial', catches='test_an_environment_that_hangs',
+         rows=(
+        ('steps have as much time as resets', "if method == 'step' else",
+         "if method == 'close' else"),
+        ('resets have no limit', "with self._limited('reset'):", 'if True:'),
+    )),
+    dict(file='processes/remote',
+         catches='test_an_environment_that_cannot_be_interrupted', rows=(
+        ('a trial has the time of a step', 'self._answer(self._more_s)',
+         'self._answer(0.)'),
+    )),
+    dict(file='modes/check',
+         catches='test_a_check_waits_30_seconds_unless_another_time_is_given',
+         rows=(
+        ('a check waits as long as a training', 'step_timeout_s=_TIMEOUT_S',
+         'mode="check"'),
+        ('the time that is given has no effect',
+         'if config.step_timeout_s == type(config).step_timeout_s else',
+         'if config.step_timeout_s else'),
+    )),
     dict(file='environments/trial', catches='test_report', rows=(
         ('one seed for all', 'for seed in (1, 1, 2, 3):',
          'for seed in (1, 1, 1, 1):'),
@@ -305,7 +359,8 @@ MUTATIONS = (
     )),
     dict(file='environments/trial',
          catches='test_the_same_as_gymnasium_alone', rows=(
-        ('returns go on', "'reset', 0, 0.", "'reset', 0, self._return"),
+        ('returns go on', 'self._num_steps, self._return = 0, 0.\n    with',
+         'self._num_steps = 0\n    with'),
         ('all terminate', 'self._num_terminated += bool(terminated)',
          'self._num_terminated += 2'),
     )),

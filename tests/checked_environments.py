@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Environments for the tests of check mode, `checked/<class name>-v0`."""
 
+import signal
 import time
 import warnings
 
@@ -54,6 +55,25 @@ class Endless(_Checked):
 
   def step(self, action):
     return super().step(action)[0], 0., False, False, {}
+
+
+class Hangs(_Checked):
+  """A method never ends."""
+
+  def __init__(self, method, is_deaf=False):
+    self._method = method
+    if is_deaf:  # As in code of C, which no signal interrupts.
+      signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    if method == '__init__':
+      time.sleep(10_000)
+
+  def reset(self, *, seed=None, options=None):
+    if self._method == 'reset':
+      time.sleep(10_000)
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    time.sleep(10_000)
 
 
 class Unseeded(_Checked):

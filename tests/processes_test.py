@@ -210,7 +210,7 @@ class RemoteTest(parameterized.TestCase):
       ('NeverBuilt', 300, 'raised ValueError: no way to be$'),
       ('NeverThere', 300, 'died with exit code 0'),
       ('NeverReady', 1, r'did not answer within 3 seconds \(--step_timeout_s, '
-       r'and 2 s at the start\)'))
+       r'and 2 s more\)'))
   def test_environments_that_cannot_be_built(self, name, timeout_s, message):
     with mock.patch.object(starts, 'TIMEOUT_S', 2.), self.assertRaisesRegex(
         errors.EnvironmentProcessError, f'fake/{name}-v0 {message}'):

@@ -47,13 +47,11 @@ from scalable_agent.environments.restarts import RestartedVector
 from scalable_agent.environments.restarts import Restarts
 from scalable_agent.processes import processes
 from scalable_agent.processes import remote
+from scalable_agent.processes import starts
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # The number of an environment in the run, for the code of users.
 NUMBER = 'SCALABLE_AGENT_ENVIRONMENT_NUMBER'
-
-# A trial takes at most as many times its seconds, with gymnasium's checker.
-_MAX_TRIALS = 4
 
 # The fork server imports the adapters once, for all environments.
 processes.CONTEXT.set_forkserver_preload(
@@ -243,10 +241,12 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
     raise errors.EnvironmentSpecError(
         f'{level_name} needs no check: the recipe appo_pong fits Atari games. '
         'To check your own environment: --level_name=module:id.')
+  step_s, reset_s = settings.step_timeout_s, starts.TIMEOUT_S * checks
   with remote.Remote(
       level_name, functools.partial(
-          trial.Trial, level_name, functools.partial(_numbered, factory, 0)),
-      settings.step_timeout_s + _MAX_TRIALS * seconds) as level:
+          trial.Trial, level_name, functools.partial(_numbered, factory, 0),
+          step_s, step_s + reset_s),
+      step_s, reset_s + trial.MAX_TRIALS * seconds) as level:
     return level.call('play', seconds, checks)
 
 

@@ -2,8 +2,10 @@
 """A trial of an environment: random steps, and the facts that they show."""
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+import contextlib
 import re
+import signal
 import time
 from typing import NamedTuple
 import warnings
@@ -19,6 +21,8 @@ from scalable_agent.processes import shared_arrays
 from scalable_agent.processes import user_code
 from scalable_agent.processes import workers
 
+# A trial takes at most as many times its seconds, with gymnasium's checker.
+MAX_TRIALS = 4
 _MAX_STEPS = 5_000
 # Steps of each of the three episodes that are compared.
 _COMPARED_STEPS = 20
@@ -33,6 +37,7 @@ _ACTION_SEED = 1
 _SLOW_RESET_S = 0.02
 # A policy step of a few environments, for the order of magnitude.
 _POLICY_STEP_S = 0.001
+_NEVER_S = 1e6  # More seconds are an error of `setitimer`.
 
 
 class Part(NamedTuple):
@@ -97,8 +102,11 @@ _Trace = list[tuple[dict[str, np.ndarray], float]]
 class Trial:
   """An environment, in its own process, see `processes.remote`."""
 
-  def __init__(self, level_name: str, factory: base.Factory):
+  def __init__(self, level_name: str, factory: base.Factory,
+               step_timeout_s: float, reset_timeout_s: float):
     self._name, self._factory = level_name, factory
+    self._step_timeout_s = step_timeout_s
+    self._reset_timeout_s = reset_timeout_s  # Also of `__init__`.
     self._method = '__init__'
     self._env: gymnasium.Env | None = None
     self._outside: collections.Counter[str] = collections.Counter()
@@ -128,15 +136,37 @@ class Trial:
         raise user_code.report(e, self._env, self._method).error(
             self._name) from e
       finally:
-        with user_code.errors_of_close_ignored():
-          if self._env is not None:
+        if self._env is not None:
+          with user_code.errors_of_close_ignored(), self._limited('close'):
             self._env.close()
+
+  @contextlib.contextmanager
+  def _limited(self, method: str) -> Iterator[None]:
+    """Raises TimeoutError in a method of the environment that hangs."""
+    self._method = method
+    limit_s = (self._step_timeout_s if method == 'step' else
+               self._reset_timeout_s)
+
+    def end(*args: object) -> None:
+      del args
+      raise TimeoutError(
+          f'`{method}` did not return within {limit_s:g} seconds '
+          '(--step_timeout_s)')
+
+    previous = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, min(limit_s, _NEVER_S))
+    try:
+      yield
+    finally:
+      signal.setitimer(signal.ITIMER_REAL, 0)
+      signal.signal(signal.SIGALRM, previous)
 
   def _play(self, seconds: float, checks: bool,
             caught: list[warnings.WarningMessage]) -> Facts:
     end_s = time.monotonic() + seconds
     workers.seed_process(_ACTION_SEED)
-    env = self._env = base.build(self._name, self._factory)
+    with self._limited('__init__'):
+      env = self._env = base.build(self._name, self._factory)
     self._action = spaces.action_spec(env.action_space, self._name)
     self._layout = spaces.layout(
         env.observation_space, self._action, self._name)
@@ -203,10 +233,11 @@ class Trial:
              seed: int | None = None) -> dict[str, np.ndarray]:
     if seed is not None:
       workers.seed_process(seed)
-    self._method, self._num_steps, self._return = 'reset', 0, 0.
-    start_s = time.monotonic()
-    observation, _ = env.reset(seed=seed)
-    self._reset_s += time.monotonic() - start_s
+    self._num_steps, self._return = 0, 0.
+    with self._limited('reset'):
+      start_s = time.monotonic()
+      observation, _ = env.reset(seed=seed)
+      self._reset_s += time.monotonic() - start_s
     self._num_resets += 1
     return self._look(observation)
 
@@ -217,9 +248,10 @@ class Trial:
     action = spaces.to_space(
         spaces.random_action(rng, self._action, before)[np.newaxis],
         env.action_space)[0]
-    self._method, start_s = 'step', time.monotonic()
-    observation, reward, terminated, truncated, _ = env.step(action)
-    self._step_s += time.monotonic() - start_s
+    with self._limited('step'):
+      start_s = time.monotonic()
+      observation, reward, terminated, truncated, _ = env.step(action)
+      self._step_s += time.monotonic() - start_s
     number = user_code.number_of_reward(reward)
     if not np.isfinite(number):
       raise ValueError(f'the reward is {number}, but must be finite')

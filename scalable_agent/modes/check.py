@@ -24,6 +24,7 @@ from scalable_agent.settings import program
 from scalable_agent.settings import sections
 
 _SECONDS = 20.
+_TIMEOUT_S = 30.  # Without --step_timeout_s, of a step.
 _WIDTH = 79
 _MASK = 'action_mask'
 # More numbers make a large network.
@@ -61,7 +62,10 @@ def run(config: config_lib.Config) -> int:
         f'{level} needs no check: the recipes dmlab_single_level and dmlab30 '
         'fit the levels of DeepMind Lab.')
   print(f'{level}: random steps, for up to {_SECONDS:g} seconds.', flush=True)
-  facts = environments.play_trial(level, config, _SECONDS)
+  facts = environments.play_trial(
+      level, dataclasses.replace(config, step_timeout_s=_TIMEOUT_S)
+      if config.step_timeout_s == type(config).step_timeout_s else config,
+      _SECONDS)
   found = faults(facts)
   advice = advise(facts, has_processes=shares.has_processes(level))
   lines = [f'  {name:13} {text}' for name, text in _report(facts)]

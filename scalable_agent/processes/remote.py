@@ -23,14 +23,16 @@ _CLOSE_TIMEOUT_S = 2.0
 class Remote:
   """An object in its own process; one method is called at a time."""
 
-  def __init__(self, name: str, make: Callable[[], object], timeout_s: float):
+  def __init__(self, name: str, make: Callable[[], object], timeout_s: float,
+               more_s: float = 0.):
     """Starts the process and makes the object in it.
 
     Args:
       name: the object's name, for errors.
       make: makes the object.
       timeout_s: longest duration of a call, in seconds. `make` may take
-        `starts.TIMEOUT_S` longer.
+        `starts.TIMEOUT_S` longer, and all other calls `more_s`.
+      more_s: see `timeout_s`.
 
     Raises:
       UserError: raised by `make`.
@@ -38,14 +40,14 @@ class Remote:
         died or does not answer.
     """
     self._name = name
-    self._timeout_s = timeout_s
+    self._timeout_s, self._more_s = timeout_s, more_s
     self._lock = threading.Lock()
     self._pipe, pipe = processes.CONTEXT.Pipe()
     with pipe:
       self._process = processes.start(
           _serve, (pipe, gymnasium.vector.utils.CloudpickleWrapper(make)),
           'remote')
-    self._answer(timeout_s + starts.TIMEOUT_S)
+    self._answer(starts.TIMEOUT_S)
 
   def call(self, method: str, *args: object) -> Any:
     """Returns the result of a method; raises the errors of `__init__`."""
@@ -53,7 +55,7 @@ class Remote:
       # If the process has died, `_answer` raises the error.
       with contextlib.suppress(OSError):
         self._pipe.send((method, args))
-      return self._answer(self._timeout_s)
+      return self._answer(self._more_s)
 
   def close(self) -> None:
     """Ends the process; may be called again."""
@@ -69,10 +71,10 @@ class Remote:
   def __exit__(self, *exc_info: object) -> None:
     self.close()
 
-  def _answer(self, timeout_s: float) -> object:
+  def _answer(self, more_s: float) -> object:
     """Returns the next result from the process, or raises its error."""
     try:
-      value, error = self._receive(timeout_s)
+      value, error = self._receive(more_s)
     except BaseException:  # Such as Ctrl-C: the process may be busy.
       self._process.kill()
       self.close()
@@ -84,17 +86,17 @@ class Remote:
       error = error.error(self._name)
     raise error
 
-  def _receive(self, timeout_s: float
+  def _receive(self, more_s: float
                ) -> tuple[object, Exception | user_code.Report | None]:
+    timeout_s = self._timeout_s + more_s
     patience = processes.Patience(timeout_s)
     try:
       while not patience.wait(self._pipe.poll):
         if patience.left_s <= 0:
-          more_s = timeout_s - self._timeout_s
-          at_start = f', and {more_s:g} s at the start' if more_s else ''
+          more = f', and {more_s:g} s more' if more_s else ''
           raise errors.EnvironmentProcessLostError(
               f'{self._name} did not answer within {timeout_s:g} seconds '
-              f'(--step_timeout_s{at_start}).')
+              f'(--step_timeout_s{more}).')
       return self._pipe.recv()
     except (EOFError, OSError):
       self._process.join(_CLOSE_TIMEOUT_S)

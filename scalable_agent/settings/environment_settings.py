@@ -83,7 +83,8 @@ class EnvironmentSettings(Section):
       300.,
       'Seconds per step after which an environment process counts as hung. '
       'Starts, and steps of DeepMind Lab (which may compile maps), may take 60 '
-      's x environments / cores longer.', POSITIVE)
+      's x environments / cores longer. With --mode=check, the default is 30, '
+      'and resets may take 60 s longer.', POSITIVE)
   max_environment_restarts: int = setting(
       10,
       'Number of times per hour that dead or hung environment processes are '
