@@ -74,7 +74,8 @@ class ReportTest(parameterized.TestCase):
       ('Images', 0, ('seen 0 to 255', r'MultiBinary\(3\)',
                      '--recipe=appo_frames')),
       ('Places', 0, (r'Discrete\(3000\); seen', r'Discrete\(2, start=1\)',
-                     'Large observations: frame')),
+                     'observation is large: 3,000 numbers, as a Discrete')),
+      ('Grey', 0, (r'seems\s+to\s+be\s+a\s+picture', r'\[84,\s+84,\s+1\]')),
       ('Endless', 0, (
           'none ended in 5,000 steps', 'All 5,000 rewards were 0',
           r'\'--environment_kwargs={"max_episode_steps": 1000}\'')),
@@ -82,7 +83,7 @@ class ReportTest(parameterized.TestCase):
                        'same seed and actions gave another episode',
                        "gymnasium's checker: AssertionError")),
       ('Fixed', 0, ('other seeds do not differ', 'Three seeds gave the same')),
-      ('Outside', 1, ('500 of 5,501 observations have a part frame that is',)),
+      ('Outside', 1, ('500 of 5,501 observations are not in their space',)),
       ('BrokenOptions', 1, ("gymnasium's checker: KeyError: 'size'",)),
       ('Talks', 0, ('Warnings:\n- The simulator is old.\n\n',)),
       ('Masked', 0, (r'last +Box', 'checker was not run: it does not know')))
@@ -161,13 +162,33 @@ class ErrorsTest(parameterized.TestCase):
   def test_errors_have_frames_of_the_user(self, kind, text):
     with self.assertRaisesRegex(errors.EnvironmentProcessError, text) as e:
       _check(_name(kind))
-    self.assertIn('in step\n    def step(self, action):', e.exception.frames)
-    self.assertNotIn('scalable_agent/environments', e.exception.frames)
+    self.assertRegex(e.exception.frames, (
+        r'^  File ".*checked_environments.py", line \d+, in step\n'
+        r'    def step\(self, action\):\n$'))
+
+  @parameterized.parameters(
+      (1, 'the reward must be a number, but `step` returned the reward None'),
+      (2, '`terminated` of `step` is None, but must be a bool'),
+      (3, '`truncated` of `step` is None, but must be a bool'))
+  def test_none_is_no_result(self, place, text):
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError, f'ValueError: {text}$'):
+      _check(_name('Nothing'), f'--environment_kwargs={{"place": {place}}}')
+
+  def test_an_error_of_gymnasium_alone_has_its_frame(self):
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError, 'action space does not inherit') as e:
+      _check(_name('NoSpaces'))
+    self.assertIn('gymnasium', e.exception.frames)
 
   @parameterized.parameters(
       ('ALE/Pong-v5', errors.EnvironmentSpecError, 'needs no check'),
       ('catch,memory', errors.ConfigError, 'plays one level'),
       ('explore_goal_locations_small', errors.ConfigError, 'needs no check'),
+      ('my/envs:Mine-v0', errors.UnknownLevelError,
+       'does not name a module: write envs:Mine-v0, and start'),
+      ('envs.py:Mine-v0', errors.UnknownLevelError, 'write envs:Mine-v0'),
+      ('.envs:Mine-v0', errors.UnknownLevelError, 'write envs:Mine-v0'),
       ('fake_environments:fake/NoActions-v0', errors.EnvironmentSpecError,
        'nothing to choose'))
   def test_levels_that_cannot_be_checked(self, level, kind, text):
@@ -308,6 +329,27 @@ class AdviceTest(parameterized.TestCase):
         if flag != 'environment_kwargs':
           self.assertEqual(str(getattr(parsed, flag)), value)
 
+  def test_large_observations(self):
+    for shape, dtype, parts, text in (
+        ((60, 50), np.float32, {'frame': _PART},
+         'The observation is large: 3,000 numbers.'),
+        ((84, 84), np.uint8, {'grey': _PART, 'b': _PART},
+         'The part grey seems to be a picture, but is learned as a vector: '
+         'a picture needs a channel axis, [84, 84, 1], ')):
+      spec = structs.ArraySpec(shape, np.dtype(dtype))
+      remarks = check.advise(_facts(parts=parts, spec=structs.EnvironmentSpec(
+          {'grey': spec} if 'grey' in parts else spec,
+          structs.ActionSpec((2,)), 1))).remarks
+      self.assertLen(remarks, 1)
+      self.assertStartsWith(remarks[0], text)
+
+  def test_faults_of_parts(self):
+    for names, text in ((('frame',), 'observations are not in their space'),
+                        (('a', 'b'), 'have a part a that is not in its space')):
+      [fault] = check.faults(_facts(
+          parts=dict.fromkeys(names, _PART), outside={names[0]: 3}))
+      self.assertIn(text, fault)
+
   def test_lines_fit_the_screen(self):
     facts = _facts(warnings=['word ' * 60], lengths=[], rewards=np.zeros(5))
     lines = [line for text in check.advise(facts).remarks
@@ -370,6 +412,36 @@ MUTATIONS = (
         ('zeros count', 'np.abs(rewards[rewards != 0])', 'np.abs(rewards)'),
         ('one large reward is enough', 'float(sizes.mean())',
          'float(sizes.max())'),
+    )),
+    dict(file='modes/check', catches='test_large_observations', rows=(
+        ('every vector is a picture', ' and spec.dtype == np.uint8', ''),
+        ('every large part is a Discrete',
+         "if facts.parts[name].space.startswith('Discrete') else '.')",
+         "if facts else '.')"),
+    )),
+    dict(file='modes/check', catches='test_faults_of_parts', rows=(
+        ('a frame is a part', "'are not in their' if _has_no_parts(facts)",
+         "'are not in their' if not facts"),
+    )),
+    dict(file='environments/trial', catches='test_none_is_no_result', rows=(
+        ('None is False', 'if flag is None:', 'if flag == 0:'),
+    )),
+    dict(file='environments/registry',
+         catches='test_levels_that_cannot_be_checked', rows=(
+        ('paths are imported', "or '/' in module:", 'or not module:'),
+        ('names of files are imported', "module.endswith('.py') or", ''),
+        ('names that begin with a dot are imported', "module.startswith('.') or",
+         ''),
+    )),
+    dict(file='processes/user_code',
+         catches='test_errors_have_frames_of_the_user', rows=(
+        ('frames of gymnasium come along', '_NOT_THEIRS = (_OURS, _WRAPPERS,',
+         '_NOT_THEIRS = (_OURS,'),
+    )),
+    dict(file='processes/user_code',
+         catches='test_an_error_of_gymnasium_alone_has_its_frame', rows=(
+        ('an error has no frame', 'for frame in frames[-1:]',
+         'for frame in frames[:0]'),
     )),
     dict(file='modes/check', catches='test_flags', rows=(
         ('a scale for rewards of any size', 'mean_size > _LARGE_REWARD',

@@ -50,6 +50,29 @@ class Places(_Checked):
     return self.np_random.integers(3000)
 
 
+class Grey(_Checked):
+  observation_space = spaces.Box(0, 255, (84, 84), np.uint8)
+
+  def _observation(self):
+    return self.np_random.integers(256, size=(84, 84), dtype=np.uint8)
+
+
+class NoSpaces(_Checked):
+  observation_space = action_space = None
+
+
+class Nothing(_Checked):
+  """Returns None where the constructor says."""
+
+  def __init__(self, place):
+    self._place = place
+
+  def step(self, action):
+    result = list(super().step(action))
+    result[self._place] = None
+    return tuple(result)
+
+
 class Endless(_Checked):
   """Never ends, and never gives a reward."""
 

@@ -110,6 +110,17 @@ class ReportTest(absltest.TestCase):
         errors.UserCodeError, '^ends_all of --hook raised SystemExit: 0$'):
       user_code.load('ends_all:f', 'hook')
 
+  def test_a_module_with_a_wrong_line(self):
+    directory = self.create_tempdir()
+    file = directory.create_file('wrong_line.py', 'import os\ndef f(:\n')
+    self.enter_context(mock.patch.object(
+        sys, 'path', [directory.full_path, *sys.path]))
+    with self.assertRaisesRegex(
+        errors.UserCodeError, 'raised SyntaxError: invalid syntax') as e:
+      user_code.load('wrong_line:f', 'hook')
+    self.assertEqual(e.exception.frames, (
+        f'  File "{file.full_path}", line 2\n    def f(:\n          ^\n'))
+
   def test_a_call_that_ends_the_program(self):
     with self.assertRaisesRegex(errors.UserCodeError, 'm:f raised SystemExit'):
       with user_code.errors_explained('m:f'):
@@ -711,6 +722,12 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/user_code',
+         catches='test_a_module_with_a_wrong_line', rows=(
+        ('the wrong line is not shown', 'isinstance(error, SyntaxError)',
+         'isinstance(error, TabError)'),
+        ('frames of the import are shown', "'<frozen importlib',\n", '\n'),
+    )),
     dict(file='processes/starts',
          catches='test_a_line_comes_after_the_period_and_counts_what_was_reset',
          rows=(

@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import io
+import os
 from typing import NamedTuple, TypeAlias
 
 import gymnasium
@@ -74,9 +75,14 @@ def look_up(level_name: str, settings: EnvironmentSettings) -> Spec:
 
   Raises:
     errors.MissingDependencyError: the module cannot be imported.
-    errors.UnknownLevelError: no such id is registered.
+    errors.UnknownLevelError: no such id is registered, or `module` is a path.
   """
   module, _, env_id = level_name.rpartition(':')
+  if module.startswith('.') or module.endswith('.py') or '/' in module:
+    name = os.path.basename(module).removesuffix('.py').lstrip('.')
+    raise errors.UnknownLevelError(
+        f'{level_name} does not name a module: write {name}:{env_id}, and start '
+        'the program in the directory of the file.')
   try:
     if module:
       importlib.import_module(module)

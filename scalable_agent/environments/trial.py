@@ -252,6 +252,9 @@ class Trial:
       start_s = time.monotonic()
       observation, reward, terminated, truncated, _ = env.step(action)
       self._step_s += time.monotonic() - start_s
+    for name, flag in (('terminated', terminated), ('truncated', truncated)):
+      if flag is None:
+        raise ValueError(f'`{name}` of `step` is None, but must be a bool')
     number = user_code.number_of_reward(reward)
     if not np.isfinite(number):
       raise ValueError(f'the reward is {number}, but must be finite')
@@ -271,9 +274,10 @@ class Trial:
     shared_arrays.write(self._arrays, 0, encoded)
     for name, array in self._arrays.items():
       if array.dtype.kind == 'f' and not np.isfinite(array).all():
-        raise ValueError(
-            f'the observation {name} has {array[~np.isfinite(array)][0]}, but '
-            'must be finite')
+        what = (f'part {name} of the observation' if len(self._arrays) > 1 else
+                'observation')
+        raise ValueError(f'the {what} has {array[~np.isfinite(array)][0]}, but '
+                         'must be finite')
     parts = (observation if isinstance(observation, Mapping) else
              dict(zip(self._parts, observation if isinstance(
                  observation, tuple) else [observation])))

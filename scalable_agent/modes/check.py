@@ -85,8 +85,11 @@ def faults(facts: trial.Facts) -> list[str]:
   """Returns a text for each broken rule of the API."""
   texts: list[str] = []
   num_seen = len(facts.rewards) + facts.num_resets
-  texts += [f'{number:,} of {num_seen:,} observations have a part {name} that '
-            'is not in its space: bounds, shape or dtype differ.'
+  are_not = lambda name: (
+      'are not in their' if _has_no_parts(facts)
+      else f'have a part {name} that is not in its')
+  texts += [f'{number:,} of {num_seen:,} observations {are_not(name)} space: '
+            'bounds, shape or dtype differ.'
             for name, number in facts.outside.items() if number]
   if facts.repeats is False:
     texts.append(
@@ -135,11 +138,7 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
   mean_size = _mean_size(facts.rewards)
   if recipe == 'sac_vectors' and mean_size > _LARGE_REWARD:
     flags['reward_scale'] = f'{float(f"{1 / mean_size:.0e}"):g}'
-  wide = [name for name, spec in _specs(facts)
-          if len(spec.shape) < 3 and math.prod(spec.shape) > _MANY_NUMBERS]
-  if wide:
-    remarks.append(f'Large observations: {", ".join(wide)} (a Discrete has a '
-                   'number for each value).')
+  remarks += _about_sizes(facts)
   reset_s = facts.reset_s / facts.num_resets
   length = float(np.mean(facts.lengths or [num_steps]))
   if not has_processes:
@@ -151,6 +150,23 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
   elif step_s + reset_s / length < _SHORT_STEP_S:
     flags['environments_per_process'] = '8'
   return Advice(recipe, reason, flags, remarks)
+
+
+def _about_sizes(facts: trial.Facts) -> Iterator[str]:
+  """Yields a remark for each part of the observations that is large."""
+  for name, spec in _specs(facts):
+    what = 'The observation' if _has_no_parts(facts) else f'The part {name}'
+    if len(spec.shape) > 2 or math.prod(spec.shape) <= _MANY_NUMBERS:
+      continue
+    if len(spec.shape) == 2 and spec.dtype == np.uint8:
+      height, width = spec.shape
+      yield (f'{what} seems to be a picture, but is learned as a vector: a '
+             f'picture needs a channel axis, [{height}, {width}, 1], for '
+             'example by gymnasium.wrappers.ReshapeObservation.')
+    else:
+      yield f'{what} is large: {math.prod(spec.shape):,} numbers' + (
+          ', as a Discrete has one for each value.'
+          if facts.parts[name].space.startswith('Discrete') else '.')
 
 
 def _recipe(facts: trial.Facts) -> tuple[str, str]:
@@ -218,8 +234,8 @@ def _report(facts: trial.Facts) -> Iterator[tuple[str, str]]:
   for name, part in facts.parts.items():
     seen = (f'; seen {_range([part.low, part.high])}'
             if part.low <= part.high else '')
-    yield ('observations' if name == 'frame' and len(facts.parts) == 1
-           else name), short(part.space) + seen
+    yield ('observations' if _has_no_parts(facts) else name), (
+        short(part.space) + seen)
   yield 'actions', short(facts.action_space)
   rewards, lengths = facts.rewards, facts.lengths
   yield 'rewards', (
@@ -252,6 +268,10 @@ def _range(values: Sequence[float] | np.ndarray) -> str:
 
 def _number(value: float | np.floating) -> str:
   return f'{value:,.0f}' if abs(float(value)) >= 1000 else f'{value:.3g}'
+
+
+def _has_no_parts(facts: trial.Facts) -> bool:
+  return list(facts.parts) == ['frame']
 
 
 def _specs(facts: trial.Facts) -> list[tuple[str, structs.ArraySpec]]:

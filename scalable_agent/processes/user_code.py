@@ -22,6 +22,8 @@ _MAX_REWARD = float(np.finfo(np.float32).max)
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Each call of an environment passes through gymnasium's wrappers.
 _WRAPPERS = os.path.dirname(os.path.abspath(gymnasium.__file__)) + os.sep
+_NOT_THEIRS = (_OURS, _WRAPPERS, '<frozen importlib',
+               os.path.dirname(importlib.__file__) + os.sep)
 
 
 class Report(NamedTuple):
@@ -66,15 +68,18 @@ def report(error: BaseException,
   except Exception:  # pylint: disable=broad-except
     message = '(no text)'
   frames = traceback.extract_tb(error.__traceback__)
-  theirs = [frame for i, frame in enumerate(frames)
-            if not frame.filename.startswith(_OURS)
-            and (i == len(frames) - 1
-                 or not frame.filename.startswith(_WRAPPERS))]
+  theirs = [frame for frame in frames
+            if not frame.filename.startswith(_NOT_THEIRS)]
   code = getattr(getattr(env and env.unwrapped, method, None), '__code__', None)
-  if (code and not code.co_filename.startswith((_OURS, _WRAPPERS)) and all(
-      frame.filename.startswith(_WRAPPERS) for frame in theirs)):
-    theirs.insert(0, traceback.FrameSummary(
-        code.co_filename, code.co_firstlineno, code.co_name))
+  if not theirs and code and not code.co_filename.startswith(_NOT_THEIRS):
+    theirs = [traceback.FrameSummary(
+        code.co_filename, code.co_firstlineno, code.co_name)]
+  if not theirs:
+    theirs = [frame for frame in frames[-1:]
+              if frame.filename.startswith(_WRAPPERS)]
+  lines = traceback.format_list(theirs)
+  if isinstance(error, SyntaxError):  # The file was not run, and has no frame.
+    lines += traceback.format_exception_only(error)[:-1]
   # Raised where we or gymnasium unpack the results of user functions.
   if (isinstance(error, ValueError) and 'values to unpack' in message and frames
       and frames[-1].filename.startswith((_OURS, _WRAPPERS))):
@@ -82,7 +87,7 @@ def report(error: BaseException,
         '; gymnasium wants five values from `step` (observation, reward, '
         'terminated, truncated, info) and two from `reset` (observation, info)')
   return Report(f'{type(error).__name__}: {message}',
-                ''.join(traceback.format_list(theirs)),
+                ''.join(lines),
                 ''.join(traceback.format_list(frames)))
 
 
@@ -122,13 +127,18 @@ def errors_of_close_ignored(is_silent: bool = True) -> Iterator[None]:
 def number_of_reward(reward: npt.ArrayLike) -> float:
   """Returns a reward, one number in an array of any shape, as a number.
 
-  Raises ValueError for several numbers, or one too large for float32.
+  Raises ValueError for several numbers, no number, or a number too large for
+  float32.
   """
   array = np.asarray(reward)
   if array.size != 1:
     raise ValueError(f'the reward must be one number, but `step` returned a '
                      f'reward of shape {list(array.shape)}')
-  number = float(array.item())
+  try:
+    number = float(array.item())
+  except (TypeError, ValueError):
+    raise ValueError('the reward must be a number, but `step` returned the '
+                     f'reward {reward!r}') from None
   if _MAX_REWARD < abs(number) < np.inf:
     raise ValueError(f'the reward {number} is beyond the numbers of float32')
   return number
