@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Fourteen environments of users, beside stable-baselines3 at equal frames.
+"""Environments of users, beside stable-baselines3 at equal frames.
 
   python benchmarks/own_problems.py --out=DIRECTORY [--only=pricing,taxi]
       [--seeds=1] [--torch=torch==2.13.0+cpu] [--wrappers]

@@ -44,6 +44,10 @@ class NotebookTest(absltest.TestCase):
     self.assertContainsSubset(
         ['selftest', 'train', 'plot', 'video', 'zoo'], modes)
 
+  def test_installs_the_clone(self):
+    [place] = re.findall(r'%pip install -q "(.+)\[', self.cells[0])
+    self.assertTrue((_PATH.parent / place / 'setup.py').exists())
+
   def test_files_are_those_of_the_commands(self):
     text = '\n'.join(self.cells)
     directories = {name.replace(':', '_')
