@@ -430,8 +430,8 @@ MUTATIONS = (
          catches='test_levels_that_cannot_be_checked', rows=(
         ('paths are imported', "or '/' in module:", 'or not module:'),
         ('names of files are imported', "module.endswith('.py') or", ''),
-        ('names that begin with a dot are imported', "module.startswith('.') or",
-         ''),
+        ('names that begin with a dot are imported',
+         "module.startswith('.') or", ''),
     )),
     dict(file='processes/user_code',
          catches='test_errors_have_frames_of_the_user', rows=(

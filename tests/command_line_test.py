@@ -69,6 +69,11 @@ class HelpTest(parameterized.TestCase):
     text = command_help.answer(['--help=--batch_size'])
     self.assertEqual(' '.join(text.split()), '--batch_size: '
                      + _FIELDS['batch_size'].metadata['text'])
+    for name, default in (('num_actors', '4'), ('deterministic', 'false')):
+      self.assertEndsWith(
+          ' '.join(command_help.answer([f'--help={name}']).split()),
+          f' Default: {default}.')
+    self.assertNotIn('Default', command_help.answer(['--help=hook']))
     self.assertEqual(command_help.answer(['--help=recipe']).split(),
                      recipes.recipe_names())
     self.assertEqual(command_help.answer(['--help=SAC']),
@@ -176,7 +181,26 @@ class OtherWordsTest(parameterized.TestCase):
       self.assertEmpty(other_words.of_value(text))
 
 
+  def test_settings_in_python(self):
+    for settings, text in (
+        (dict(lr=1), 'There is no lr. Did you mean --learning_rate?'),
+        (dict(algorithm='ppo'),
+         "There is no algorithm='ppo'. Did you mean --algorithm=appo, ")):
+      with self.assertRaises(errors.ConfigError) as e:
+        config_lib.Config(**settings)
+      self.assertStartsWith(str(e.exception), text)
+    with self.assertRaises(TypeError):
+      config_lib.Config(no_such_setting=1)
+
+
 class RecipeTest(absltest.TestCase):
+
+  def test_help(self):
+    lines = command_help.answer(['--help=sac_pendulum']).splitlines()
+    self.assertEqual(lines[0], '--recipe=sac_pendulum sets these flags:')
+    self.assertEqual(
+        experiment.parse([line.strip() for line in lines[1:]]),
+        experiment.parse(['--recipe=sac_pendulum']))
 
   def test_algorithms(self):
     self.assertEqual(recipes.algorithm_of('cartpole'), 'impala')
@@ -195,6 +219,22 @@ class RecipeTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='settings/sections', catches='test_settings_in_python', rows=(
+        ('settings of other programs are not answered',
+         'if text := other_words.of_setting(name, value):',
+         'if text := value and None:'),
+    )),
+    dict(file='settings/other_words', catches='test_settings_in_python', rows=(
+        ('values are not looked at',
+         'if advice := _of_value(name, str(value)):', 'if advice := "":'),
+    )),
+    dict(file='settings/command_help', catches='test_of_a_flag', rows=(
+        ('no default is shown', "text += f' Default: {default}.'", 'pass'),
+    )),
+    dict(file='settings/command_help', catches='test_help', rows=(
+        ('flags are left out', 'in recipes.settings_of(name).items())',
+         'in [*recipes.settings_of(name).items()][1:])'),
+    )),
     dict(file='experiment',
          catches='test_words_that_are_flags_of_absl_are_answered', rows=(
         ('flags of absl are accepted', 'if not any(texts):', 'if texts:'),

@@ -219,8 +219,8 @@ class DefaultsTest(absltest.TestCase):
             'acting_settings', 'agent_settings', 'algorithm_settings',
             'cluster_settings', 'config', 'declare',
             'environment_settings', 'files', 'joined', 'lab_levels',
-            'learner_settings', 'recipes', 'replay_settings', 'run_settings',
-            'sections', 'suite_settings', 'test_settings'))
+            'learner_settings', 'other_words', 'recipes', 'replay_settings',
+            'run_settings', 'sections', 'suite_settings', 'test_settings'))
         + "'scalable_agent.settings.values']")
 
 

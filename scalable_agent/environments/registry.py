@@ -81,8 +81,8 @@ def look_up(level_name: str, settings: EnvironmentSettings) -> Spec:
   if module.startswith('.') or module.endswith('.py') or '/' in module:
     name = os.path.basename(module).removesuffix('.py').lstrip('.')
     raise errors.UnknownLevelError(
-        f'{level_name} does not name a module: write {name}:{env_id}, and start '
-        'the program in the directory of the file.')
+        f'{level_name} does not name a module: write {name}:{env_id}, and '
+        'start the program in the directory of the file.')
   try:
     if module:
       importlib.import_module(module)

@@ -12,6 +12,7 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
 from scalable_agent.settings import other_words
 from scalable_agent.settings import program
+from scalable_agent.settings import recipes
 from scalable_agent.settings.recipes import recipe_names
 
 # The most used flags.
@@ -63,7 +64,7 @@ def overview() -> str:
       '',
       '  --help=sac        the flags of an algorithm, with their defaults',
       '  --help=batch_size a flag',
-      '  --help=recipes    the names of the recipes',
+      '  --help=recipes    the names of the recipes; --help=cartpole is one',
       '  --helpfull        all flags, by section',
       '  --version'])
 
@@ -77,11 +78,17 @@ def _of(name: str) -> str:
   fields = {field.name: field
             for field in dataclasses.fields(config_lib.Config)}
   if name in fields:
-    return '\n'.join(textwrap.wrap(
-        f'--{name}: {fields[name].metadata["text"]}', _WIDTH))
+    text = f'--{name}: {fields[name].metadata["text"]}'
+    if default := _value(getattr(config_lib.Config, name)):
+      text += f' Default: {default}.'
+    return '\n'.join(textwrap.wrap(text, _WIDTH))
+  if name in recipe_names():
+    return '\n'.join([f'--recipe={name} sets these flags:', *(
+        f'  --{flag}={value}'
+        for flag, value in recipes.settings_of(name).items())])
   raise errors.ConfigError(other_words.of_help(name) or (
-      f'There is no --help={name}: give the name of a flag, recipes, or one of '
-      f'{", ".join(declare.ALGORITHMS)}.'))
+      f'There is no --help={name}: give the name of a flag or of a recipe, '
+      f'recipes, or one of {", ".join(declare.ALGORITHMS)}.'))
 
 
 def _settings(algorithm: str) -> dict[str, dataclasses.Field[declare.Value]]:
@@ -109,14 +116,19 @@ def of_algorithm(algorithm: str) -> str:
     if fields:
       lines += ['', _sentence(section.__doc__ or '')]
     for field in fields:
-      value = getattr(config, field.name)
-      text = str(value).lower() if isinstance(value, bool) else value
       names = ', '.join(field.metadata['algorithms'])
       first = _sentence(field.metadata['text'].removeprefix(f'{names}: '))
       lines += textwrap.wrap(
-          f'--{field.name}={"" if value is None else text}  {first}', _WIDTH,
-          initial_indent='  ', subsequent_indent=' ' * 8)
+          f'--{field.name}={_value(getattr(config, field.name))}  {first}',
+          _WIDTH, initial_indent='  ', subsequent_indent=' ' * 8)
   return '\n'.join(lines)
+
+
+def _value(value: declare.Value) -> str:
+  """Returns the value of a setting as a text for the command line."""
+  if value is None:
+    return ''
+  return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _sentence(text: str) -> str:

@@ -187,6 +187,13 @@ def of_value(error: str) -> str:
   return _line(f'--{name}={value}', _of_value(name, value))
 
 
+def of_setting(name: str, value: object) -> str:
+  """Returns a line about a setting in Python of another program, or ''."""
+  if advice := _of_value(name, str(value)):
+    return _line(f'{name}={value!r}', advice)
+  return _line(name, _of_flag(name))
+
+
 def of_help(name: str) -> str:
   """Returns a line about `--help=name`, '' if the name is of no program."""
   return _line(

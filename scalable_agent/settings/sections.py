@@ -20,6 +20,7 @@ from scalable_agent import errors
 from scalable_agent.settings import declare
 from scalable_agent.settings import joined
 from scalable_agent.settings import lab_levels
+from scalable_agent.settings import other_words
 from scalable_agent.settings import values
 from scalable_agent.settings.acting_settings import ActingSettings
 from scalable_agent.settings.agent_settings import AgentSettings
@@ -54,6 +55,12 @@ S = TypeVar('S', bound='AllSections')
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AllSections(joined.Joined):
   """All sections in one, with checks across sections."""
+
+  def __new__(cls, **settings: Any) -> 'AllSections':
+    for name, value in settings.items():
+      if text := other_words.of_setting(name, value):
+        raise errors.ConfigError(text)
+    return super().__new__(cls)
 
   def __post_init__(self) -> None:
     for name in names_with('path'):
