@@ -200,13 +200,13 @@ class ErrorsTest(parameterized.TestCase):
 class TrialTest(parameterized.TestCase):
 
   @parameterized.parameters(
-      ('__init__', '`__init__` did not return within 2 seconds'),
-      ('reset', '`reset` did not return within 2 seconds'),
-      ('step', '`step` did not return within 0.5 seconds'))
+      ('__init__', r'2 seconds \(--step_timeout_s, and 1.5 s more\)'),
+      ('reset', r'2 seconds \(--step_timeout_s, and 1.5 s more\)'),
+      ('step', r'0.5 seconds \(--step_timeout_s\)'))
   def test_an_environment_that_hangs(self, method, text):
     with mock.patch.object(starts, 'TIMEOUT_S', 1.5), self.assertRaisesRegex(
         errors.EnvironmentProcessError,
-        rf'{text} \(--step_timeout_s\)$') as e:
+        f'`{method}` did not return within {text}$') as e:
       _check(_name('Hangs'), '--step_timeout_s=.5',
              f'--environment_kwargs={{"method": "{method}"}}')
     self.assertIn(f'in {method}\n', e.exception.frames)

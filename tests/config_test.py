@@ -1107,10 +1107,10 @@ class LearnersTest(parameterized.TestCase):
       ({'replay_capacity': 61}, 'must divide --replay_capacity=61'),
       ({'algorithm': 'mpo', 'exact_temperature': True},
        'cannot be used with --exact_temperature'),
-      # One learner has two workers, with three environments each.
+      # One learner has five environments.
       ({'algorithm': 'sac', 'num_actors': 9, 'num_actor_workers': 3,
-        'replay_steps': 80}, 'Each of --num_learners=2 learners: '
-       '--replay_steps=40 must be at least 42, for --num_actors=6'))
+        'replay_steps': 68}, 'Each of --num_learners=2 learners: '
+       '--replay_steps=34 must be at least 35, for --num_actors=5'))
   def test_what_cannot_be_divided(self, settings, message):
     with self.assertRaisesRegex(errors.ConfigError, message):
       config_lib.Config(**{

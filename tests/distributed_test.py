@@ -493,7 +493,10 @@ class LearningTest(parameterized.TestCase):
       (dict(), 100 + 30), (dict(min_actor_workers=5), 100 + 3 * 30),
       (dict(actor_timeout_s=float('inf')), 100 + 1e6),
       # 60 s for each of the 4 environments of a worker, on 2 CPUs.
-      (dict(level_name='lasertag_one_opponent_small'), 100 + 30 + 60 * 4 / 2))
+      (dict(level_name='lasertag_one_opponent_small'), 100 + 30 + 60 * 4 / 2),
+      # The learners have workers with 2 and 2, and with 4 environments.
+      (dict(level_name='lasertag_one_opponent_small', num_actors=8,
+            num_actor_workers=3), 100 + 30 + 60 * 4 / 2))
   def test_sums_wait_for_the_actors_of_other_learners(self, settings, limit_s):
     config = config_lib.Config(**dict(
         dict(level_name='catch', ray_address='auto', num_learners=2,

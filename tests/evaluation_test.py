@@ -116,6 +116,19 @@ class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
         output.getvalue(), 'counting: a game was cut after 99 steps.*\n'
         'counting: all games are played again, since environments were lost.')
 
+  def test_environments_that_are_always_lost_end_the_games(self):
+    with environments.make_vec(
+        ['counting'] * 2, [1, 2],
+        environments.EnvironmentSettings(num_action_repeats=1)) as env:
+      with mock.patch.object(env, 'step', side_effect=(
+          errors.EnvironmentLostError())) as step, \
+          contextlib.redirect_stdout(io.StringIO()), self.assertRaisesRegex(
+              errors.EnvironmentProcessError, '^counting: environments were '
+              'lost in each of 3 tries to play all games'):
+        evaluation.episode_returns(
+            env, self.policy, 2, config_lib.Config(max_environment_restarts=2))
+    self.assertEqual(step.call_count, 3)
+
   def test_state_is_carried(self):
     self._returns(1, 2)
     # The agent counts the steps of the episode; it resets on done itself.
@@ -520,8 +533,13 @@ MUTATIONS = (
         ('a loss of environments ends the games',
          'except errors.EnvironmentLostError:', 'except ZeroDivisionError:'),
         ('cut games of a lost try count',
-         '  while True:\n    cut: list[int] = []\n',
-         '  cut: list[int] = []\n  while True:\n'),
+         '    cut: list[int] = []\n    try:\n',
+         '    cut = locals().get("cut", [])\n    try:\n'),
+    )),
+    dict(file='runs/evaluation',
+         catches='test_environments_that_are_always_lost_end_the_games', rows=(
+        ('games of lost environments never end',
+         'in range(config.max_environment_restarts + 1):', 'in range(99):'),
     )),
 )
 

@@ -868,13 +868,13 @@ class DeterministicTest(tf.test.TestCase):
     with mock.patch.object(feeds.Feed, 'save', copy_and_save):
       whole = self._train(os.path.join(root, 'whole'))
     self.assertGreater(whole.num_updates, 20)
-    self.assertLen(copies, 2)
-    for copy, earlier in zip(copies, ('the beginning', 'ckpt-[0-9]+')):
+    self.assertLen(copies, 3)  # The first save is that of the beginning.
+    for copy, earlier in zip(copies[1:], ('the beginning', 'ckpt-[0-9]+')):
       with contextlib.redirect_stdout(io.StringIO()) as output:
         resumed = self._train(copy)
       self.assertRegex(
-          output.getvalue(), 'The program was killed before the replay of ckpt-'
-          rf'\d+ was saved: goes back to {earlier}\.')
+          output.getvalue(),
+          rf'The replay of ckpt-\d+ was not saved: goes back to {earlier}\.')
       self.assertNotIn(sources._DIFFERS, output.getvalue())
       self.assertEqual(resumed.num_updates, whole.num_updates)
       for one, other in zip(tree.flatten(whole.state),
@@ -889,6 +889,14 @@ class DeterministicTest(tf.test.TestCase):
         save_checkpoint_frames=50, logdir=logdir),
         hooks=[lambda update: learners.append(update.learner)])
     return learners[-1]
+
+  def test_settings_may_change_before_the_first_checkpoint(self):
+    logdir = self.create_tempdir().full_path
+    for num_steps in 200, 300:
+      with _running(_config(
+          logdir=logdir, deterministic=True, num_actor_groups=1,
+          replay_steps=num_steps)) as (_, batches):
+        next(batches)
 
   def test_a_replay_of_another_checkpoint_is_said(self):
     logdir = self.create_tempdir().full_path
@@ -922,8 +930,13 @@ MUTATIONS = (
     dict(file='learning/sources',
          catches='test_runs_can_be_repeated_and_killed', rows=(
         ('a deterministic run does not save its first replay',
-         'if config.deterministic and counters is None and',
-         'if config.use_lstm and counters is None and'),
+         'if config.deterministic and not learner',
+         'if config.debug and not learner'),
+    )),
+    dict(file='learning/sources',
+         catches='test_settings_may_change_before_the_first_checkpoint', rows=(
+        ('the first replay of a deterministic run is loaded',
+         'learner.num_updates or not config.deterministic)', 'True)'),
     )),
     dict(file='learning/sources', catches='test_what_a_transition_holds2',
          rows=(

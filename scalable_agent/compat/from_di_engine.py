@@ -222,6 +222,8 @@ def _add_evaluations(result: converted.Converted, eval_freq: reading.Value,
     freq, per_collect, length, updates = (int(number(x)) for x in (
         eval_freq, *map(flags.get, ('unrolls_per_collect', 'unroll_length',
                                     'updates_per_collect'))))
+    if freq <= 0:
+      raise ValueError
     flags['eval_every_frames'] = (
         freq * per_collect * length * repeats // updates)
   except (ArithmeticError, ValueError):

@@ -67,7 +67,9 @@ def _longest_sum_s(config: config_lib.Config, num_learners: int) -> float:
   first unrolls. If all learners are silent, the driver ends the wait earlier.
   """
   num_wanted = -(-config.min_actor_workers // num_learners)
-  num_environments = -(-config.num_actors // config.num_actor_workers)
+  # Of the largest worker: both divisions are rounded up.
+  num_environments = -((-config.num_actors // num_learners) // (
+      config.num_actor_workers // num_learners))
   return config.hang_timeout_s + min(
       num_wanted * config.actor_timeout_s
       + cluster.maps_s(config, num_environments), cluster.LONGEST_WAIT_S)

@@ -149,9 +149,11 @@ class Trial:
 
     def end(*args: object) -> None:
       del args
+      more_s = limit_s - self._step_timeout_s
+      more = f', and {more_s:g} s more' if more_s else ''
       raise TimeoutError(
           f'`{method}` did not return within {limit_s:g} seconds '
-          '(--step_timeout_s)')
+          f'(--step_timeout_s{more})')
 
     previous = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, min(limit_s, _NEVER_S))

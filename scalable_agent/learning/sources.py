@@ -67,8 +67,11 @@ def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
   turns = feeds.TurnTaker(inbox, num_groups) if config.takes_turns else None
   source = make(config, spec, learner, turns or inbox,
                 Place(collectives, part, first_environment, say))
-  return feeds.Feed(inbox, source, learner, spec.num_action_repeats,
+  feed = feeds.Feed(inbox, source, learner, spec.num_action_repeats,
                     num_learners=collectives.size, turns=turns)
+  if config.deterministic and not learner.num_updates:
+    feed.save()  # See `setup.number_of_part`.
+  return feed
 
 
 def make(config: config_lib.Config, spec: structs.EnvironmentSpec,
@@ -164,7 +167,9 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   rate = _make_rate(config, spec, place)
   directory = _replay_directory(config, spec, place.collectives.rank)
   try:
-    counters = replay.load(directory) if directory else None
+    # Settings may change until there is a checkpoint.
+    counters = replay.load(directory) if directory and (
+        learner.num_updates or not config.deterministic) else None
   except replay_lib.DamagedError as e:
     place.say(f'{e.damaged} is damaged and not used.')
     counters, replay = None, _make_replay(config, spec, learner, place)
@@ -204,8 +209,6 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     with rate.lock:
       replay.save(directory, rate.state)
 
-  if config.deterministic and counters is None and not learner.num_updates:
-    save()  # See `setup.number_of_part`.
   return feeds.Source(
       samples(), replay.update, rate, save if directory else None)
 

@@ -247,7 +247,8 @@ def export(config: config_lib.Config) -> str:
   try:
     with logdirs.unfinished(parent) as unfinished:
       new = os.path.join(unfinished, 'agent')
-      tf.saved_model.save(module, new, signatures=module.signatures())
+      with layers.root_logger_kept():
+        tf.saved_model.save(module, new, signatures=module.signatures())
       with open(os.path.join(new, 'agent.json'), 'w', encoding='utf-8') as f:
         json.dump(_description(loaded, module), f, indent=1)
       tflite = ''
@@ -298,7 +299,8 @@ def _add_tflite(module: ExportedAgent, directory: str, is_wanted: bool) -> str:
     if module.agent.compute_dtype == 'bfloat16':
       raise ValueError(
           'it computes in bfloat16, which TensorFlow Lite cannot do')
-    with tempfile.TemporaryDirectory(dir=directory) as saved:
+    with tempfile.TemporaryDirectory(dir=directory) as saved, \
+        layers.root_logger_kept():
       tf.saved_model.save(tf.Module(), saved, signatures={
           _GREEDY: step_greedy.get_concrete_function(**inputs)})
       data = tf.lite.TFLiteConverter.from_saved_model(

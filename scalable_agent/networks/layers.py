@@ -44,30 +44,37 @@ def set_compute_dtype(name: str) -> None:
 
 @contextlib.contextmanager
 def state_of_caller_kept() -> Iterator[None]:
-  """Puts back generators, Keras' dtype policy and the root logger at the end.
+  """Puts back the generators and Keras' dtype policy at the end.
 
-  All threads share `random`, `numpy.random` and the root logger: the end of the
-  last of several concurrent uses puts back the state from before the first use.
+  All threads share `random` and `numpy.random`: the end of the last of several
+  concurrent uses puts back the state from before the first use.
   """
   policy = tf.keras.config.dtype_policy()  # Of this thread alone.
   with _lock:
-    _states_of_caller.append((
-        random.getstate(), np.random.get_state(),
-        logging.root.level, list(logging.root.handlers)))
+    _states_of_caller.append((random.getstate(), np.random.get_state()))
   try:
     yield
   finally:
     tf.keras.config.set_dtype_policy(policy)
     with _lock:
-      numbers, arrays, *of_logger = _states_of_caller.pop()
+      numbers, arrays = _states_of_caller.pop()
       if not _states_of_caller:  # The state from before the first use.
         random.setstate(numbers)
         np.random.set_state(arrays)
-        if of_logger == [logging.root.level, []]:
-          # TensorFlow's saver has called `logging.basicConfig()`.
-          logging.root.handlers[:] = [
-              handler for handler in logging.root.handlers
-              if type(handler) is not logging.StreamHandler]
+
+
+@contextlib.contextmanager
+def root_logger_kept() -> Iterator[None]:
+  """Keeps TensorFlow's savers from configuring the root logger of the caller.
+
+  The savers log through absl, which configures a logger without a handler.
+  """
+  handler = logging.NullHandler()
+  logging.root.addHandler(handler)
+  try:
+    yield
+  finally:
+    logging.root.removeHandler(handler)
 
 
 def on_cpu() -> bool:

@@ -20,6 +20,7 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.networks import agents
+from scalable_agent.networks import layers
 from scalable_agent.runs import checkpoint_files as files
 from scalable_agent.runs import weights
 from scalable_agent.runs.checkpoint_files import latest_checkpoint
@@ -180,7 +181,8 @@ class Checkpointer:
       # A name without a checkpoint does no harm.
       self._write_state(name)
     self._checkpoint.save_counter.assign_add(1)  # Restoring needs a count.
-    self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
+    with layers.root_logger_kept():
+      self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
     # `.data-*` before `.index`: a checkpoint with an index counts as whole.
     for file in sorted(os.listdir(self._logdir)):
       if re.fullmatch(_WRITTEN, file):

@@ -49,7 +49,8 @@ class RunContext:
 def open_context(config: sections.AllSections, stop: threading.Event,
                  collectives: collectives_lib.Collectives,
                  reports: reports_lib.Reports | None,
-                 say: Callable[[str], None]) -> Iterator[RunContext]:
+                 say: Callable[[str], None] = print
+                 ) -> Iterator[RunContext]:
   """Yields the context of the run; closes its parts at the exit."""
   shown = videos = hook = None
   with contextlib.ExitStack() as stack:

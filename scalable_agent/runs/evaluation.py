@@ -50,13 +50,17 @@ def returns_by_environment(
 ) -> list[list[float]]:
   """Plays as `episode_returns` does; returns a list for each environment.
 
-  If environments are lost, all games are played again.
+  If environments are lost, all games are played again, up to
+  `config.max_environment_restarts` times.
 
   Args:
     is_stopped: ends the games when it returns True.
     note_cut: see `episode_returns`.
+
+  Raises:
+    EnvironmentProcessError: environments were lost in each try.
   """
-  while True:
+  for _ in range(config.max_environment_restarts + 1):
     cut: list[int] = []
     try:
       returns = _play(env, policy, num_episodes, config, is_stopped, cut)
@@ -67,6 +71,10 @@ def returns_by_environment(
     for num_steps in cut:
       note_cut(num_steps)
     return returns
+  raise errors.EnvironmentProcessError(
+      f'{_levels(env)}: environments were lost in each of '
+      f'{config.max_environment_restarts + 1} tries to play all games '
+      '(--max_environment_restarts).')
 
 
 def _play(env: base.FlowEnvironment, policy: policies.Policy,

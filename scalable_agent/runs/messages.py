@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
+import functools
 import os
 import shlex
 
@@ -26,6 +27,7 @@ from scalable_agent.settings import program
 _CHANGES = {
     'frames': levels.has_frame_size, 'atari': declare.is_atari,
     'atari_training': declare.is_atari}
+_print = functools.partial(print, flush=True)
 # Updates of appo with fewer steps are noisy.
 _FEW_STEPS = 128
 
@@ -123,7 +125,7 @@ def workers(counts: Mapping[str, int]) -> str:
 
 
 @contextlib.contextmanager
-def retry_later(say: Callable[[str], None] = print) -> Iterator[None]:
+def retry_later(say: Callable[[str], None] = _print) -> Iterator[None]:
   """Says a `SaveError`: the run continues, and saves the next time."""
   try:
     yield

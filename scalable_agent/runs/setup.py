@@ -96,12 +96,15 @@ def number_of_part(config: config_lib.Config) -> int:
   names = checkpoint_files.names(config.logdir)
   if saved and saved < latest and f'ckpt-{saved}' in names:
     checkpoint_files.make_latest(config.logdir, f'ckpt-{saved}')
+    print(f'The replay of ckpt-{latest} was not saved: goes back to '
+          f'ckpt-{saved}.')
   elif saved == 0 and len(names) == 1:
     checkpoint_files.put_aside(config.logdir, names[0])
+    print(f'The replay of ckpt-{latest} was not saved: goes back to the '
+          'beginning. The checkpoint is kept as '
+          f'{checkpoint_files.DAMAGED}ckpt-{latest}.')
   else:
     return latest
-  print(f'The program was killed before the replay of ckpt-{latest} was saved: '
-        f'goes back to {f"ckpt-{saved}" if saved else "the beginning"}.')
   return saved
 
 

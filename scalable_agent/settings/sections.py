@@ -174,11 +174,8 @@ class AllSections(joined.Joined):
     num_workers = self.num_actor_workers or self.num_actors
     self._check('num_learners', self.num_learners <= num_workers,
                 'must not exceed --num_actor_workers and --num_actors')
-    # The workers are divided first, then the environments among them.
-    num_environments = -(-num_workers // self.num_learners) * -(
-        -self.num_actors // num_workers)
     try:
-      part = self.of_learner(num_environments)
+      part = self.of_learner(-(-self.num_actors // self.num_learners))
     except errors.ConfigError as e:
       raise errors.ConfigError(
           f'Each of --num_learners={self.num_learners} learners: {e}') from e

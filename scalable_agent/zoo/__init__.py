@@ -6,6 +6,7 @@ The folder of an agent has files of a log directory (`settings.json`,
 `card.json`. `benchmarks/zoo.py` makes such a folder from a log directory.
 """
 
+import contextlib
 import dataclasses
 import filecmp
 import os
@@ -97,17 +98,12 @@ def copy(logdir: str) -> str:
         f'{target} is not a copy of {logdir}: move {target} away, or start the '
         'program in another directory.')
   try:
-    os.makedirs(target, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target) as new:
-      # The card first: a copy that was cut off is recognised. The copy of a
-      # package that is read-only can be written to.
-      for file in sorted(os.listdir(source), key=lambda file: file != CARD):
-        original, copied = (
-            os.path.join(path, file) for path in (source, target))
-        if not os.path.exists(copied) or not filecmp.cmp(
-            original, copied, shallow=False):
-          # Other programs, which may read the copy now, see whole files only.
-          os.replace(shutil.copyfile(original, os.path.join(new, file)), copied)
+    with tempfile.TemporaryDirectory(dir='.', prefix=f'{target}.') as parent:
+      new = os.path.join(parent, target)
+      os.mkdir(new)
+      for file in os.listdir(source):  # A package may be read-only.
+        shutil.copyfile(os.path.join(source, file), os.path.join(new, file))
+      _move(new, target)
   except OSError as e:
     raise errors.ConfigError(
         f'{target} cannot be written: {errors.reason(e)}. Start the program in '
@@ -115,6 +111,20 @@ def copy(logdir: str) -> str:
   print(f'{logdir} is copied to {os.path.abspath(target)}, where all files are '
         'written.', flush=True)
   return target
+
+
+def _move(new: str, target: str) -> None:
+  """Moves a copy to `target`; replaces files that differ, if `target` exists.
+
+  Other programs, which may read `target` meanwhile, see whole files only.
+  """
+  with contextlib.suppress(OSError):
+    os.rename(new, target)  # Fails if there are files in `target`.
+    return
+  for file in os.listdir(new):
+    one, other = os.path.join(new, file), os.path.join(target, file)
+    if not os.path.exists(other) or not filecmp.cmp(one, other, shallow=False):
+      os.replace(one, other)
 
 
 def card(name: str) -> Card:
