@@ -122,12 +122,14 @@ class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
         environments.EnvironmentSettings(num_action_repeats=1)) as env:
       with mock.patch.object(env, 'step', side_effect=(
           errors.EnvironmentLostError())) as step, \
-          contextlib.redirect_stdout(io.StringIO()), self.assertRaisesRegex(
+          contextlib.redirect_stdout(io.StringIO()) as output, \
+          self.assertRaisesRegex(
               errors.EnvironmentProcessError, '^counting: environments were '
               'lost in each of 3 tries to play all games'):
         evaluation.episode_returns(
             env, self.policy, 2, config_lib.Config(max_environment_restarts=2))
     self.assertEqual(step.call_count, 3)
+    self.assertEqual(output.getvalue().count('are played again'), 2)
 
   def test_state_is_carried(self):
     self._returns(1, 2)
@@ -539,7 +541,8 @@ MUTATIONS = (
     dict(file='runs/evaluation',
          catches='test_environments_that_are_always_lost_end_the_games', rows=(
         ('games of lost environments never end',
-         'in range(config.max_environment_restarts + 1):', 'in range(99):'),
+         'if num_lost > config.max_environment_restarts:',
+         'if num_lost > 99:'),
     )),
 )
 

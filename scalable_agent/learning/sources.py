@@ -178,6 +178,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     items = 'sequences' if config.use_lstm else 'transitions'
     print(f'The saved replay has {replay.num_items:,} {items}.')
   elif learner.num_updates:
+    # Without a directory, no learner has a replay, and learner 0 says so.
     (place.say if directory else print)(_REFILLS)
   if config.deterministic and rate.num_updates != learner.num_updates:
     place.say(_DIFFERS)

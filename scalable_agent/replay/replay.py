@@ -26,16 +26,6 @@ class Store(selectors.Items, Protocol):
     """Adds copies of the columns of an unroll."""
 
 
-def saved_num_updates(directory: str) -> int | None:
-  """Returns the updates before the last save; None without a readable save."""
-  try:
-    state = saving.Saver(directory).read_state()
-  except errors.CheckpointError:
-    return None
-  return None if state is None else json.loads(
-      str(state['counters']))['num_updates']
-
-
 _Store = TypeVar('_Store', bound=Store)
 
 
@@ -151,3 +141,13 @@ def _parts(store: Store) -> tuple[steps.StepStore, starts.Starts | None]:
   if not isinstance(store, steps.StepStore):
     raise TypeError('Only a replay of steps can be saved.')
   return store, None
+
+
+def saved_num_updates(directory: str) -> int | None:
+  """Returns the updates before the last save; None without a readable save."""
+  try:
+    state = saving.Saver(directory).read_state()
+  except errors.CheckpointError:
+    return None
+  return None if state is None else json.loads(
+      str(state['counters']))['num_updates']

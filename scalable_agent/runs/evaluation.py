@@ -60,21 +60,23 @@ def returns_by_environment(
   Raises:
     EnvironmentProcessError: environments were lost in each try.
   """
-  for _ in range(config.max_environment_restarts + 1):
+  num_lost = 0
+  while True:
     cut: list[int] = []
     try:
       returns = _play(env, policy, num_episodes, config, is_stopped, cut)
     except errors.EnvironmentLostError:
+      num_lost += 1
+      if num_lost > config.max_environment_restarts:
+        raise errors.EnvironmentProcessError(
+            f'{_levels(env)}: environments were lost in each of {num_lost} '
+            'tries to play all games (--max_environment_restarts).') from None
       print(f'{_levels(env)}: all games are played again, since environments '
             'were lost.', flush=True)
       continue
     for num_steps in cut:
       note_cut(num_steps)
     return returns
-  raise errors.EnvironmentProcessError(
-      f'{_levels(env)}: environments were lost in each of '
-      f'{config.max_environment_restarts + 1} tries to play all games '
-      '(--max_environment_restarts).')
 
 
 def _play(env: base.FlowEnvironment, policy: policies.Policy,
