@@ -45,8 +45,11 @@ _DRAWS = ('sac', 'td3', 'mpo')  # Their losses draw random numbers.
 
 
 def export(folder, name, function, arguments, num_env_frames=0,
-           is_compared=True, draws=False):
+           is_compared=True, draws=False, variables=None):
   """Writes a function of tensors, its inputs and its results.
+
+  The description of the program has the names of the inputs that are
+  `variables`, a dictionary of variables by name.
 
   The results that the worker compares are TensorFlow's without XLA, another
   route to the same numbers, unless the function draws random numbers: XLA's
@@ -65,6 +68,7 @@ def export(folder, name, function, arguments, num_env_frames=0,
       r'\{(\d+)\}: \((\d+), \{\}', header)]
   captured = compiled.get_concrete_function(*arguments).captured_inputs
   inputs = [_value(x) for x in (*arguments, *captured)]
+  names = {id(v.handle): name for name, v in (variables or {}).items()}
   expected = {}
   if is_compared:
     results = tf.function(
@@ -78,6 +82,7 @@ def export(folder, name, function, arguments, num_env_frames=0,
   path.with_name(path.name + '.hlo').write_bytes(program)
   path.with_name(path.name + '.json').write_text(json.dumps({
       'num_env_frames': num_env_frames, 'changed': changed,
+      'variables': [names.get(id(handle), '') for handle in captured],
       'inputs': [
           [x.shape, x.dtype.str] if x.nbytes > 2**16 and not is_compared
           else _save(folder, x) for x in inputs],

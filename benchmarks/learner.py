@@ -74,7 +74,7 @@ def torch_worker(venv, pip_args):
     yield ask
 
 
-def random_batch(rng, length, batch_size):
+def random_batch(rng, length, batch_size, num_actions=_NUM_ACTIONS):
   """Returns arrays `[T + 1, B, ...]` by name."""
   steps = (length + 1, batch_size)
   num_words = rng.randint(1, _NUM_WORDS + 1, steps)
@@ -86,8 +86,8 @@ def random_batch(rng, length, batch_size):
           np.arange(_NUM_WORDS) < num_words[..., None], words, -1),
       'reward': rng.normal(size=steps).astype(np.float32),
       'done': rng.uniform(size=steps) < 0.05,
-      'action': rng.randint(_NUM_ACTIONS, size=steps),
-      'logits': rng.normal(size=(*steps, _NUM_ACTIONS)).astype(np.float32)}
+      'action': rng.randint(num_actions, size=steps),
+      'logits': rng.normal(size=(*steps, num_actions)).astype(np.float32)}
 
 
 def to_batch(arrays, learner):

@@ -273,7 +273,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertIn('ETA ?', str(measured))
 
   def test_bottleneck_is_said_once(self):
-    bottleneck = metrics.Bottleneck(16, 2)
+    bottleneck = metrics.Bottleneck(16, 2, True)
     self.assertEqual(
         bottleneck({'wait': 6, 'learn': 4}, {'wait': 1, 'policy': 9}),
         'Acting is the bottleneck: the learner waits 60 % of the time.')
@@ -297,15 +297,18 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
                   for seconds in (5, 3))
     said = 'Acting is the bottleneck: the learner waits 90 % of the time.'
     self.assertEqual(
-        metrics.Bottleneck(16, 2)(learner, slow),
+        metrics.Bottleneck(16, 2, True)(learner, slow),
         said + ' Acting mostly waits for environments: --num_actor_groups=16 '
         'lets each environment wait only for itself.')
     self.assertEqual(
-        metrics.Bottleneck(16, 16)(learner, slow),
+        metrics.Bottleneck(16, 16, True)(learner, slow),
         said + ' Acting mostly waits for environments: more environments '
         '(--num_actors) give more frames, if cores are free.')
-    self.assertEqual(metrics.Bottleneck(16, 2)(learner, fast), said)
-    bottleneck = metrics.Bottleneck(16, 2)
+    self.assertEqual(  # Atari's games share the cores.
+        metrics.Bottleneck(16, 2, False)(learner, slow),
+        metrics.Bottleneck(16, 16, True)(learner, slow))
+    self.assertEqual(metrics.Bottleneck(16, 2, True)(learner, fast), said)
+    bottleneck = metrics.Bottleneck(16, 2, True)
     bottleneck({'learn': 1}, {'policy': 100, 'environment': 100})
     self.assertIn('--num_actor_groups=16', bottleneck(
         {'learn': 1, 'wait': 9}, {'policy': 101, 'environment': 109}))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.acting import interface
+from scalable_agent.acting import shares
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import feeds
@@ -113,7 +114,8 @@ class Log:
     self._policy_lag = self._longest_lag = float('nan')
     self._last_notes: Sequence[structs.Note] = []
     self._bottleneck = metrics.Bottleneck(
-        config.num_actors, config.num_actor_groups)
+        config.num_actors, config.num_actor_groups,
+        shares.has_processes(config.level_name))
     self._clipping = clipping.Watch(config)
     self._num_unrolls = 0  # Learned from, or added to a replay.
     self._progress_due = timing.Interval(

@@ -27,13 +27,18 @@ _LONGEST_ETA_S = 1e10
 class Bottleneck:
   """Finds whether the actors or the learner wait."""
 
-  def __init__(self, num_actors: int, num_groups: int) -> None:
-    """Takes `--num_actors` and `--num_actor_groups`, which advice can name."""
+  def __init__(self, num_actors: int, num_groups: int,
+               has_processes: bool) -> None:
+    """Takes `--num_actors` and `--num_actor_groups`, which advice can name.
+
+    More groups help environments with a process each, which wait for each
+    other. C++ threads share the cores already.
+    """
     self._before: dict[tuple[str, str], tuple[float, float]] = {}
     self._text = ''
     self._advice = (
         f'--num_actor_groups={num_actors} lets each environment wait only for '
-        'itself.' if num_groups < num_actors else
+        'itself.' if has_processes and num_groups < num_actors else
         'more environments (--num_actors) give more frames, if cores are free.')
 
   def __call__(self, learner: Mapping[str, float],
