@@ -171,9 +171,13 @@ class PlottingTest(parameterized.TestCase):
     code, output, _ = self._main(logdir=','.join(logdirs))
     self.assertEqual(code, 0)
     self.assertIn('compared_statistics.png.', output)
+    self.assertNotIn('omits groups', output)
     logdirs += self._of_seeds('CartPole-v1', (1, 2), (.2,))
+    logdirs += self._of_seeds('catch', (3,), (.4,))
     code, output, _ = self._main(logdir=','.join(logdirs))
     self.assertEqual(code, 0)
+    self.assertIn('omits groups without several seeds and a scale for all '
+                  'levels: entropy_cost=0.4.', output)
     self.assertIn('omits groups of another scale than entropy_cost=0.1: '
                   'entropy_cost=0.2.', output)
     # Neither the same seed again nor unknown settings are seeds.

@@ -36,19 +36,23 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   else:
     flag, number, items = '--replay_capacity', config.replay_capacity, 'unrolls'
     num_bytes = number * (unroll_bytes - _num_packed_bytes(config, spec))
-    # Batches are learned from while the next batches are made.
+    # A batch is learned from, a batch waits, and a batch is copied to the
+    # device from a batch of arrays, see `feeds.Feed`.
+    num_batches = 2 if config.takes_turns else 4
     num_updates = config.updates_per_call or 1
     of_call = f', --updates_per_call={num_updates}' if num_updates > 1 else ''
     memory.check(f'--batch_size={config.batch_size}{of_call} with '
                  f'--unroll_length={config.unroll_length}',
-                 2 * num_updates * config.batch_size * unroll_bytes)
+                 num_batches * num_updates * config.batch_size * unroll_bytes)
     memory.check(f'--unrolls_per_collect={config.unrolls_per_collect} with '
                  f'--unroll_length={config.unroll_length}',
                  config.unrolls_per_collect * unroll_bytes)
   if number:
     memory.check(f'{flag}={number}', num_bytes)
-    print(f'Replay of {number:,} {items}: {num_bytes / 1e9:,.2f} GB when it is '
-          'full.')
+    # How many episodes end, each with a last observation, is not known.
+    least = 'at least ' if config.is_off_policy else ''
+    print(f'Replay of {number:,} {items}: {least}{num_bytes / 1e9:,.2f} GB when '
+          'it is full.')
 
 
 def num_unroll_bytes(config: sections.ActingSettings,

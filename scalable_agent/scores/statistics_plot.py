@@ -47,6 +47,11 @@ def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
               if not drawn else 'the runs have no frames in common')
     print(f'No picture of statistics over seeds: {reason}.')
     return None
+  names = {group.name for group in drawn}
+  omitted = [g.name for g in at_grid[-1] if g.name not in names]
+  if omitted:
+    print('The picture of statistics over seeds omits groups without several '
+          f'seeds and a scale for all levels: {", ".join(omitted)}.')
   drawn = _of_first_scale(drawn)
   from matplotlib import figure as figure_lib  # pylint: disable=g-import-not-at-top
   figure = figure_lib.Figure(figsize=(18, 5), layout='constrained')
