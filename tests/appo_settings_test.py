@@ -141,7 +141,8 @@ class SettingsTest(parameterized.TestCase):
         num_groups=1)
     self.assertEqual(resolved.updates_per_call, number)
     self.assertEqual(
-        resolved.xla, 'all' if number > 1 and not config.addon else (
+        resolved.xla, 'all' if number > 1 and not config.addon
+        and config.num_learners == 1 else (
             'policy' if config.agent == 'auto' else 'none'))
 
   def test_waiting(self):
@@ -183,8 +184,8 @@ MUTATIONS = (
              'not self.use_lstm and self.takes_turns',
              'not self.use_lstm'),
             ('XLA compiles addons',
-             'has_loop = not self.addon and (',
-             'has_loop = ('),
+             'is_known = not self.addon and (',
+             'is_known = ('),
             ('a loop of one update is compiled',
              'and num_updates > 1)',
              'and True)'),

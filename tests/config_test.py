@@ -753,6 +753,17 @@ class AlgorithmsTest(parameterized.TestCase):
     self.assertEqual(config.resolved(
         spec, on_cpu=on_cpu, num_groups=1).xla, xla)
 
+  def test_xla_of_several_learners(self):
+    cluster = dict(ray_address='auto', level_name='catch', agent='mlp',
+                   num_actors=8, num_actor_workers=2, num_learners=2)
+    for settings, xla in (
+        (dict(algorithm='ddqn', updates_per_call=2), 'policy'),
+        (dict(algorithm='ddqn', updates_per_call=1), 'all'),
+        (dict(algorithm='appo', updates_per_call=2, batch_size=4), 'policy')):
+      config = config_lib.Config(**cluster, **settings)
+      self.assertEqual(config.resolved(
+          _VECTOR, on_cpu=True, num_groups=1).xla, xla)
+
   def test_saved_and_read(self):
     config = config_lib.Config(
         algorithm='sac', level_name='Pendulum-v1', num_critics=3,
@@ -1254,6 +1265,10 @@ MUTATIONS = (
         ('a suite without its mode is not refused', "needs.name != 'mode' or",
          "needs.name != 'model' or"),
     )),
+    dict(file='settings/config', catches='test_xla_of_several_learners', rows=(
+        ('loops of several learners compiled', 'self.num_learners == 1)',
+         'True)'),
+    )),
     dict(file='settings/config', catches='test_all_differ', rows=(
         ('part not in the seed', 'index, part]', 'index, 0]'),
         ('role not in the seed', '[self.seed, _SEED_ROLES.index(role), index',
@@ -1278,8 +1293,8 @@ MUTATIONS = (
         ('many updates per call for all networks',
          "self.algorithm == 'ddqn' and self.agent == 'mlp'",
          "self.algorithm == 'ddqn'"),
-        ('automatic networks do not count', 'resolved._updates_per_call() if',
-         'self._updates_per_call() if'),
+        ('automatic networks do not count', 'resolved._updates_per_call())',
+         'self._updates_per_call())'),
     )),
     dict(file='settings/declare',
          catches='test_what_has_no_effect_beside_another', rows=(

@@ -154,22 +154,22 @@ class Config(sections.AllSections):
       num_groups: number of groups of environments, in each process that acts.
       num_environments: number of environments there; None for all.
     """
-    num_environments = num_environments or self.num_actors
     agent, xla = self.agent, self.xla
     if agent == 'auto':
       agent = self._network_for(observation_spec)
-    sharing = self.shares_steps(num_groups, num_environments)
     resolved = dataclasses.replace(
-        self, agent=agent, dynamic_batching=sharing,
-        num_actor_groups=self.num_actor_groups or num_groups)
-    num_updates = (
-        resolved._updates_per_call() if self.algorithm != 'impala' else 0)
+        self, agent=agent, num_actor_groups=self.num_actor_groups or num_groups,
+        dynamic_batching=self.shares_steps(
+            num_groups, num_environments or self.num_actors))
+    num_updates = 0 if self.algorithm == 'impala' else (
+        resolved._updates_per_call())
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
-      # XLA may not know the operations of an addon.
-      has_loop = not self.addon and (self.algorithm == 'ddqn' or (
-          self.algorithm == 'appo' and num_updates > 1))
+      # XLA may not know the operations of an addon, nor sums over learners.
+      is_known = not self.addon and (num_updates < 2 or self.num_learners == 1)
+      is_faster = self.algorithm == 'ddqn' or (
+          self.algorithm == 'appo' and num_updates > 1)
       xla = ('none' if agent != 'mlp' or not on_cpu else
-             'all' if has_loop else 'policy')
+             'all' if is_known and is_faster else 'policy')
     resolved = dataclasses.replace(
         resolved, updates_per_call=num_updates, xla=xla)
     if self.is_off_policy or self.addon:
