@@ -468,6 +468,15 @@ class LevelsTest(parameterized.TestCase):
       environments.check_names([level.replace('-v', 's-v')],
                                EnvironmentSettings())
 
+  def test_videos_of_dm_control_have_the_true_speed(self):
+    # As of cartpole: 100 actions per second. The adapter says 10 ms.
+    env = mock.Mock(dt=.01, metadata={'render_fps': 10, 'render_modes': []})
+    package = mock.Mock()
+    package.DmControlCompatibilityV0.return_value = env
+    with mock.patch.object(
+        dm_control.importlib, 'import_module', return_value=package):
+      made = dm_control._load('cartpole', 'swingup', True)
+    self.assertEqual(made.metadata, {'render_fps': 100., 'render_modes': []})
 
   def test_the_renderer_of_dm_control_is_chosen_for_an_import_only(self):
     for before, inside in ((None, 'disable'), ('egl', 'egl')):
@@ -507,6 +516,11 @@ class HtmlTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='environments/dm_control',
+         catches='test_videos_of_dm_control_have_the_true_speed', rows=(
+        ('frames per second as the adapter says them',
+         "'render_fps': 1 / env.dt}", "}"),
+    )),
     dict(file='modes/suite_report', catches=(
         'test_a_run_without_an_episode_does_not_take_the_pictures_away'), rows=(
         ('runs without a curve are drawn', '        drawn, f',
