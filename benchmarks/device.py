@@ -45,11 +45,11 @@ _DRAWS = ('sac', 'td3', 'mpo')  # Their losses draw random numbers.
 
 
 def export(folder, name, function, arguments, num_env_frames=0,
-           is_compared=True, draws=False, variables=None):
+           is_compared=True, draws=False, variables=None, result_names=()):
   """Writes a function of tensors, its inputs and its results.
 
-  The description of the program has the names of the inputs that are
-  `variables`, a dictionary of variables by name.
+  The description of the program has the names of the first results, and of the
+  inputs that are `variables`, a dictionary of variables by name.
 
   The results that the worker compares are TensorFlow's without XLA, another
   route to the same numbers, unless the function draws random numbers: XLA's
@@ -83,6 +83,7 @@ def export(folder, name, function, arguments, num_env_frames=0,
   path.with_name(path.name + '.json').write_text(json.dumps({
       'num_env_frames': num_env_frames, 'changed': changed,
       'variables': [names.get(id(handle), '') for handle in captured],
+      'result_names': list(result_names),
       'inputs': [
           [x.shape, x.dtype.str] if x.nbytes > 2**16 and not is_compared
           else _save(folder, x) for x in inputs],
@@ -109,17 +110,20 @@ def _value(tensor):
 
 
 def export_update(folder, name, learner, batch, num_env_frames,
-                  is_compared=True, draws=False):
+                  is_compared=True, draws=False, variables=None):
   """Exports an update: from the batch to scalars and new variables."""
   flat = tf.nest.flatten(batch.data)
+  names = []
 
   def update(*tensors):
     learner.num_updates = learner.num_env_frames = 0  # Of each trace.
     data = tf.nest.pack_sequence_as(batch.data, tensors)
     scalars = learner.step(batch._replace(data=data)).scalars
-    return [scalars[k] for k in sorted(scalars)]
+    names[:] = sorted(scalars)
+    return [scalars[name] for name in names]
 
-  export(folder, name, update, flat, num_env_frames, is_compared, draws)
+  export(folder, name, update, flat, num_env_frames, is_compared, draws,
+         variables, names)
 
 
 def export_impala(folder, network, length, batch_size, precision,

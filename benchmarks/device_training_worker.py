@@ -1,13 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The worker of benchmarks/device_training.py, with NumPy and JAX only.
+"""The worker of benchmarks/device_training.py, without TensorFlow.
 
   python benchmarks/device_training_worker.py --folder=parts --out=out \\
-      --seconds=500 [--resume=EARLIER_OUT] [--num_actors=256]
+      --seconds=500 [--resume=EARLIER_OUT] [--num_groups=2]
 
-A thread per group of environments acts with the latest weights, taken at the
-start of each unroll. An unroll of a group, `T` steps, is cut into batches of
-`B` environments. Frames go to the device once, for the policy step, and stay
-there for the update.
+Needs NumPy, JAX, Gymnasium, ale-py, dm-tree and absl-py. A thread per group of
+`E` environments acts with the latest weights, taken at the start of each
+unroll. An unroll of a group, `T` steps, is cut into batches of `B`
+environments. Frames go to the device once, for the policy step, and stay there
+for the update.
 
 Time `t` is as in scalable_agent/experience/structs.py: entry 0 of an unroll is
 the last entry of the unroll before.
@@ -15,12 +16,14 @@ the last entry of the unroll before.
 
 import argparse
 import collections
+import contextlib
 import csv
 import functools
 import json
 import os
 import pathlib
 import queue
+import signal
 import sys
 import threading
 import time
@@ -30,7 +33,7 @@ from jax import numpy as jnp
 import numpy as np
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, _ROOT)
+sys.path[:0] = [_ROOT, os.path.join(_ROOT, 'benchmarks')]
 # pylint: disable=wrong-import-position
 import device_worker
 from scalable_agent.acting import interface
@@ -41,10 +44,12 @@ from scalable_agent.settings import config as config_lib
 _PRINT_S = 15.0
 _SAVE_S = 60.0
 _WAIT_S = 1.0
-RATE = 'learning_rate'  # As in device_training.py.
+# As in device_training.py.
+RATE = 'learning_rate'
+COUNTERS = 'num_env_frames', 'num_updates', 'train_time_s'
 
-# An unroll on the device, the version of its weights, its finished episodes.
-Unroll = collections.namedtuple('Unroll', 'arrays version episodes')
+# Inputs of an update, the version of the weights, finished episodes.
+Batch = collections.namedtuple('Batch', 'arrays version episodes')
 Weights = collections.namedtuple('Weights', 'version values')
 
 
@@ -55,6 +60,7 @@ class Program:
     path = folder / f'{name}.json'
     meta = json.loads(path.read_text())
     self.variables = meta['variables']
+    self.result_names = meta['result_names']
     if not all(self.variables):
       raise SystemExit(f'{path}: a variable without a name.')
     first = len(meta['inputs']) - len(self.variables)
@@ -80,13 +86,19 @@ def _sample(key, logits):
 
 
 @functools.partial(jax.jit, static_argnums=2)
-def _batches(steps, on_host, batch_size):
-  """Returns the inputs of updates, from lists of `[E, ...]` and `[T, E]`.
+def batches(steps, on_host, batch_size):
+  """Returns the inputs of updates, one list for each batch of an unroll.
 
-  The order of the inputs is that of `Unroll`: reward, done, observation,
-  action, policy, baseline, truncation value.
+  The order of the inputs is that of `structs.Unroll`: reward, done,
+  observation, action, policy, baseline, truncation value.
+
+  Args:
+    steps: for each field from the observation to the baseline, `T + 1` arrays
+      `[E, ...]`.
+    on_host: reward and done, `[T + 1, E]`.
+    batch_size: the number of environments in a batch.
   """
-  arrays = [*on_host, *(jnp.stack(column) for column in steps)]
+  arrays = [*on_host, *(jnp.stack(field) for field in steps)]
   arrays.append(jnp.zeros_like(arrays[-1]))
   return [[x[:, i:i + batch_size] for x in arrays]
           for i in range(0, arrays[0].shape[1], batch_size)]
@@ -100,15 +112,15 @@ def _copy(arrays):
 class Group(threading.Thread):
   """Plays the environments of one group until `stop` is set."""
 
-  def __init__(self, env, seed, config, policy, published, unrolls, stop):
+  def __init__(self, env, seed, config, policy, published, inbox, stop):
     super().__init__(daemon=True)
     self._env = env
     self._key = jax.random.key(seed)
     self._config = config
     self._policy = policy
     self._published = published
-    self._unrolls = unrolls
-    self._stop_event = stop
+    self._inbox = inbox
+    self._stopping = stop
     self.error = None
 
   def run(self):
@@ -123,11 +135,11 @@ class Group(threading.Thread):
     output = self._env.initial()
     num_actions = self._env.spec.action.num_values[0]
     zeros = np.zeros([self._env.num_envs], np.float32)
-    on_host = output.reward, output.done
-    on_device = jax.device_put([
-        output.observation, zeros.astype(np.int32),
-        np.zeros([len(zeros), num_actions], np.float32), zeros])
-    while not self._stop_event.is_set():
+    on_host = output.reward.copy(), output.done.copy()
+    on_device = [_to_device(output.observation), *jax.device_put([
+        zeros.astype(np.int32), np.zeros([len(zeros), num_actions], np.float32),
+        zeros])]
+    while not self._stopping.is_set():
       weights, finished = self._published(), []
       variables = dict(zip(self._policy.variables, weights.values))
       hosts, devices = [on_host], [on_device]
@@ -139,25 +151,32 @@ class Group(threading.Thread):
             (self._env.level_names[i], float(output.info.episode_return[i]),
              int(output.info.episode_step[i]))
             for i in np.flatnonzero(output.info.episode_end)]
-        on_host = output.reward, output.done
-        # The next step may overwrite the frames on the host. But the step
-        # needs an action, which needs the frames on the device.
-        on_device = [jax.device_put(output.observation), action, logits,
-                     baseline]
+        on_host = output.reward.copy(), output.done.copy()
+        on_device = [_to_device(output.observation), action, logits, baseline]
         hosts.append(on_host)
         devices.append(on_device)
-      for arrays in _batches(
+      for arrays in batches(
           list(zip(*devices)), [np.stack(x) for x in zip(*hosts)],
           self._config.batch_size):
-        self._put(Unroll(arrays, weights.version, finished))
+        self._put(Batch(arrays, weights.version, finished))
         finished = []
 
-  def _put(self, unroll):
-    while not self._stop_event.is_set():
+  def _put(self, batch):
+    while not self._stopping.is_set():
       try:
-        return self._unrolls.put(unroll, timeout=_WAIT_S)
+        return self._inbox.put(batch, timeout=_WAIT_S)
       except queue.Full:
         continue
+
+
+def _to_device(observation):
+  """Returns a copy: the next step may overwrite the observation.
+
+  Without a copy on the host, the observation is on a GPU before the next step,
+  which needs an action, which needs the observation.
+  """
+  return jax.device_put(observation.copy() if (
+      jax.default_backend() == 'cpu') else observation)
 
 
 class Training:
@@ -168,18 +187,17 @@ class Training:
     self._out = out
     self._update = Program(folder, 'update')
     self.policy = Program(folder, 'policy')
-    state = resume or folder
-    with np.load(state / 'state.npz') as arrays:
-      self._variables = {k: jax.device_put(arrays[k]) for k in arrays}
-    self._progress = json.loads((state / 'progress.json').read_text())
-    self._start_s = time.monotonic() - self._progress['train_time_s']
-    self.first_update = self._progress['num_updates']
-    out.mkdir(parents=True, exist_ok=True)
-    rows = []
+    with np.load((resume or folder) / 'state.npz') as arrays:
+      state = dict(arrays)
+    self._counters = {name: state.pop(name).item() for name in COUNTERS}
+    self._start_s = time.monotonic() - self._counters['train_time_s']
+    self._variables = jax.device_put(state)
+    self.first_update = self._counters['num_updates']
+    self._rows = []
     if resume:
       with open(resume / 'episodes.csv', newline='', encoding='utf-8') as f:
-        rows = list(csv.reader(f))[1:]
-    self._rows = rows
+        self._rows = [row for row in list(csv.reader(f))[1:]
+                      if int(row[0]) <= self.num_env_frames]
     self._returns = collections.deque(maxlen=100)
     self._lags = collections.deque(maxlen=1000)
     self._publish()
@@ -189,47 +207,48 @@ class Training:
 
   def _publish(self):
     self._weights = Weights(
-        self._progress['num_updates'],
+        self._counters['num_updates'],
         _copy([self._variables[name] for name in self.policy.variables]))
 
   @property
   def num_env_frames(self):
-    return self._progress['num_env_frames']
+    return self._counters['num_env_frames']
 
-  def step(self, unroll, frames_per_step):
-    """Makes an update; returns entropy, gradient norm and total loss."""
-    config, progress = self._config, self._progress
+  def step(self, batch, frames_per_step):
+    """Makes an update; returns the scalars by name."""
+    config, counters = self._config, self._counters
     total = config.total_environment_frames
     rate = config.learning_rate * max(total - self.num_env_frames, 0) / total
     results, changed = self._update(
-        unroll.arrays,
+        batch.arrays,
         {**self._variables, RATE: jax.device_put(np.float32(rate))})
     self._variables.update(changed)
-    self._lags.append(progress['num_updates'] - unroll.version)
-    progress['num_updates'] += 1
-    progress['num_env_frames'] += (
+    self._lags.append(counters['num_updates'] - batch.version)
+    counters['num_updates'] += 1
+    counters['num_env_frames'] += (
         config.batch_size * config.unroll_length * frames_per_step)
     self._publish()
-    for level, value, steps in unroll.episodes:
+    for level, value, steps in batch.episodes:
       self._returns.append(value)
       self._rows.append([self.num_env_frames, f'{self._train_time_s():.1f}',
                          level, f'{value:g}', steps, steps * frames_per_step])
-    return results[:3]
+    return dict(zip(self._update.result_names, results))
 
-  def learn(self, unrolls, groups, seconds, frames_per_step):
-    """Learns for some seconds, or to the end of the recipe."""
+  def learn(self, inbox, groups, stop, seconds, frames_per_step):
+    """Learns for some seconds, to the end of the recipe, or until `stop`.
+
+    An error of a group ends the learning; the caller raises the error.
+    """
     start = printed = saved = time.monotonic()
     frames = self.num_env_frames
-    while (time.monotonic() - start < seconds
-           and self.num_env_frames < self._config.total_environment_frames):
-      for group in groups:
-        if group.error:
-          raise group.error
+    while (time.monotonic() - start < seconds and not stop.is_set()
+           and self.num_env_frames < self._config.total_environment_frames
+           and not any(group.error for group in groups)):
       try:
-        unroll = unrolls.get(timeout=_WAIT_S)
+        batch = inbox.get(timeout=_WAIT_S)
       except queue.Empty:
         continue
-      scalars = self.step(unroll, frames_per_step)
+      scalars = self.step(batch, frames_per_step)
       now = time.monotonic()
       if now - printed >= _PRINT_S:
         self._print(scalars, (self.num_env_frames - frames) / (now - printed))
@@ -243,64 +262,88 @@ class Training:
     return time.monotonic() - self._start_s
 
   def _print(self, scalars, speed):
-    entropy, norm, loss = (float(np.asarray(x)) for x in scalars)
     mean = np.mean(self._returns) if self._returns else float('nan')
+    values = ', '.join(f'{name} {float(scalars[name]):.3g}' for name in (
+        'entropy', 'gradient_norm', 'total_loss'))
     print(f'{self.num_env_frames:,} frames, {speed:,.0f} frames/s, return '
-          f'{mean:.2f}, lag {np.mean(self._lags):.1f}, entropy {entropy:.3f}, '
-          f'gradient norm {norm:.1f}, loss {loss:.1f}', flush=True)
+          f'{mean:.2f}, lag {np.mean(self._lags):.1f}, {values}', flush=True)
 
   def save(self):
-    """Writes the state; nothing if a number is not finite."""
-    arrays = {k: np.asarray(v) for k, v in self._variables.items()}
+    """Writes episodes, then the state; nothing if a number is not finite."""
+    arrays = {name: np.asarray(x) for name, x in self._variables.items()}
     if not all(np.isfinite(x).all() for x in arrays.values()):
-      raise SystemExit('Diverged: a number of the state is not finite.')
-    self._progress['train_time_s'] = self._train_time_s()
-    np.savez(self._out / 'state.npz', **arrays)
-    (self._out / 'progress.json').write_text(json.dumps(self._progress))
-    with open(self._out / 'episodes.csv', 'w', newline='',
-              encoding='utf-8') as f:
-      writer = csv.writer(f, lineterminator='\n')
-      writer.writerow(episodes_lib.FIELDS)
-      writer.writerows(self._rows)
+      raise SystemExit('Diverged: a number of the state is not finite. The '
+                       'state of the last save is kept.')
+    self._counters['train_time_s'] = self._train_time_s()
+    with _replacing(self._out / 'episodes.csv') as path:
+      with open(path, 'w', newline='', encoding='utf-8') as f:
+        csv.writer(f, lineterminator='\n').writerows(
+            [episodes_lib.FIELDS, *self._rows])
+    with _replacing(self._out / 'state.npz') as path:
+      with open(path, 'wb') as f:
+        np.savez(f, **self._counters, **arrays)
+
+
+@contextlib.contextmanager
+def _replacing(path):
+  """Yields a path to write to, which then replaces `path`."""
+  written = path.with_name(path.name + '.tmp')
+  yield written
+  os.replace(written, path)
 
 
 def main():
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-  parser.add_argument('--folder', type=pathlib.Path, required=True)
-  parser.add_argument('--out', type=pathlib.Path, required=True)
+  parser.add_argument('--folder', type=pathlib.Path, required=True,
+                      help='the folder of the programs')
+  parser.add_argument('--out', type=pathlib.Path, required=True,
+                      help='the folder to write the state to')
   parser.add_argument('--resume', type=pathlib.Path,
-                      help='folder of the state of an earlier call')
-  parser.add_argument('--seconds', type=float, required=True)
-  parser.add_argument('--num_actors', type=int, default=256)
+                      help='the folder of the state of an earlier call')
+  parser.add_argument('--seconds', type=float, required=True,
+                      help='of training in this call')
   parser.add_argument('--num_groups', type=int, default=2)
   args = parser.parse_args()
+  if (args.out / 'state.npz').exists() and args.resume != args.out:
+    parser.error(f'--out={args.out} has a state: add --resume={args.out} to '
+                 'resume, or use another folder.')
+  args.out.mkdir(parents=True, exist_ok=True)
   jax.config.update('jax_enable_x64', True)  # Counters are int64.
   settings = json.loads((args.folder / 'settings.json').read_text())
+  num_actors = args.num_groups * settings.pop('envs_per_group')
   config = config_lib.Config.from_recipe(
-      'atari_paper', logdir=str(args.out), **settings,
-      num_actors=args.num_actors, num_actor_groups=args.num_groups)
+      'atari_paper', logdir=str(args.out), **settings, num_actors=num_actors,
+      num_actor_groups=args.num_groups)
   training = Training(config, args.folder, args.resume, args.out)
   envs = shares.make_environments(
       config, training.first_update,
       interface.Share(range(config.num_actors)))
-  print(f'{jax.devices()[0].device_kind}, {os.cpu_count()} cores, '
-        f'{config.level_name}, {len(envs)} groups of {envs[0].num_envs}, '
+  run = {'device': jax.devices()[0].device_kind, 'num_cores': os.cpu_count(),
+         'num_actors': num_actors, 'num_actor_groups': args.num_groups}
+  (args.out / 'run.json').write_text(json.dumps(run))
+  print(f'{run["device"]}, {run["num_cores"]} cores, {config.level_name}, '
+        f'{len(envs)} groups of {envs[0].num_envs} environments, '
         f'{training.num_env_frames:,} frames', flush=True)
-  unrolls, stop = queue.Queue(maxsize=1), threading.Event()
+  inbox, stop = queue.Queue(maxsize=1), threading.Event()
+  for number in signal.SIGTERM, signal.SIGINT:
+    signal.signal(number, lambda *unused_args: stop.set())
   groups = [
       Group(env, config.derive_seed('actor', i, training.first_update), config,
-            training.policy, training.published, unrolls, stop)
+            training.policy, training.published, inbox, stop)
       for i, env in enumerate(envs)]
   for group in groups:
     group.start()
   try:
-    training.learn(unrolls, groups, args.seconds,
+    training.learn(inbox, groups, stop, args.seconds,
                    envs[0].spec.num_action_repeats)
   finally:
     stop.set()
     for group in groups:
       group.join(30)
+  for group in groups:
+    if group.error:
+      raise group.error
 
 
 if __name__ == '__main__':

@@ -34,11 +34,10 @@ from scalable_agent.settings import config as config_lib
 _RESULTS = ROOT / 'benchmarks' / 'results'
 _PICTURE = ROOT / 'docs' / 'reproduction.png'
 _WINDOW_FRAMES = 1_000_000
-_CURVE_FIELDS = ('game', 'network', 'seed', 'num_env_frames', 'mean_return',
-                 'num_episodes')
-_TEST_FIELDS = ('game', 'network', 'seed', 'num_env_frames', 'policy',
-                'mean_return', 'low', 'high', 'num_episodes', 'normalized',
-                'train_time_s')
+_KEY = ('game', 'network', 'seed', 'device')
+_CURVE_FIELDS = (*_KEY, 'num_env_frames', 'mean_return', 'num_episodes')
+_TEST_FIELDS = (*_KEY, 'num_env_frames', 'policy', 'mean_return', 'low', 'high',
+                'num_episodes', 'normalized', 'train_time_s')
 Row = dict[str, str]
 
 
@@ -83,12 +82,17 @@ def tests(directory: pathlib.Path) -> list[Row]:
 
 
 def key(directory: pathlib.Path) -> Row:
-  """Returns what identifies a run: game, network and seed."""
+  """Returns what identifies a run: game, network, seed and device.
+
+  The device is that of benchmarks/device_training.py, else `CPU`.
+  """
   config = config_lib.trained_with(str(directory))
   if config is None:
     raise SystemExit(f'{directory} has no settings of a training.')
+  path = directory / 'run.json'
+  device = json.loads(path.read_text())['device'] if path.exists() else 'CPU'
   return {'game': atari57.game_of(config.level_name), 'network': config.agent,
-          'seed': str(config.seed)}
+          'seed': str(config.seed), 'device': device}
 
 
 def update(path: pathlib.Path, fields: tuple[str, ...], run: Row,
@@ -118,10 +122,10 @@ def draw(curves: list[Row], path: pathlib.Path) -> None:
   import matplotlib  # pylint: disable=g-import-not-at-top
   matplotlib.use('Agg')
   from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
-  by_game: dict[str, dict[tuple[str, str], list[Row]]] = (
+  by_game: dict[str, dict[tuple[str, ...], list[Row]]] = (
       collections.defaultdict(lambda: collections.defaultdict(list)))
   for row in curves:
-    by_game[row['game']][row['network'], row['seed']].append(row)
+    by_game[row['game']][tuple(row[name] for name in _KEY[1:])].append(row)
   num_columns = min(len(by_game), 3)
   num_rows = -(-len(by_game) // num_columns)
   figure, axes = pyplot.subplots(
@@ -130,11 +134,11 @@ def draw(curves: list[Row], path: pathlib.Path) -> None:
   for axis in axes.flat[len(by_game):]:
     axis.remove()
   for axis, (game, lines) in zip(axes.flat, by_game.items()):
-    for (network, seed), rows in lines.items():
+    for (network, seed, device), rows in lines.items():
       axis.plot([int(row['num_env_frames']) / 1e6 for row in rows],
                 [float(row['mean_return']) for row in rows],
-                label=f'{network}, seed {seed}')
-    for network in sorted({network for network, _ in lines}):
+                label=f'{network}, seed {seed}, {device}')
+    for network in sorted({network for network, *_ in lines}):
       axis.axhline(published(game, network), color='grey', linestyle='--',
                    label=f'paper, {network}, 200 M frames')
     axis.set(title=game, xlabel='million environment frames',

@@ -508,13 +508,13 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     with self.assertRaisesRegex(errors.ConfigError, message):
       memory_check.check_memory(config, env.spec, _agent(env, config))
 
-  def test_four_batches_are_counted(self):
+  def test_all_batches_are_counted(self):
     config = config_lib.Config(level_name='counting', agent='mlp',
                                num_actor_groups=1)
     env = environments.make_vec(['counting'], [0], config)
     self.addCleanup(env.close)
     agent = _agent(env, config)
-    for deterministic, number in (False, 4), (True, 2):
+    for deterministic, number in (False, 4), (True, 3):
       asked = dataclasses.replace(config, deterministic=deterministic)
       with mock.patch.object(memory_check.memory, 'check') as check:
         memory_check.check_memory(asked, env.spec, agent)
@@ -1112,9 +1112,9 @@ MUTATIONS = (
          'unroll.steps.agent_outputs.action.copy()'),
     )),
     dict(file='learning/memory_check',
-         catches='test_four_batches_are_counted', rows=(
+         catches='test_all_batches_are_counted', rows=(
         ('batches in turns counted as others',
-         '2 if config.takes_turns else 4', '4'),
+         '3 if config.takes_turns else 4', '4'),
     )),
     dict(file='learning/memory_check',
          catches='test_unrolls_too_large_for_the_memory', rows=(

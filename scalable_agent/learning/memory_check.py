@@ -36,9 +36,9 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   else:
     flag, number, items = '--replay_capacity', config.replay_capacity, 'unrolls'
     num_bytes = number * (unroll_bytes - _num_packed_bytes(config, spec))
-    # A batch is learned from, a batch waits, and a batch is copied to the
-    # device from a batch of arrays, see `feeds.Feed`.
-    num_batches = 2 if config.takes_turns else 4
+    # A batch is learned from, a batch waits unless acting takes turns, and a
+    # batch is copied to the device from a batch of arrays, see `feeds.Feed`.
+    num_batches = 3 if config.takes_turns else 4
     num_updates = config.updates_per_call or 1
     of_call = f', --updates_per_call={num_updates}' if num_updates > 1 else ''
     memory.check(f'--batch_size={config.batch_size}{of_call} with '
@@ -51,8 +51,8 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
     memory.check(f'{flag}={number}', num_bytes)
     # How many episodes end, each with a last observation, is not known.
     least = 'at least ' if config.is_off_policy else ''
-    print(f'Replay of {number:,} {items}: {least}{num_bytes / 1e9:,.2f} GB when '
-          'it is full.')
+    print(f'Replay of {number:,} {items}: {least}{num_bytes / 1e9:,.2f} GB '
+          'when it is full.')
 
 
 def num_unroll_bytes(config: sections.ActingSettings,
