@@ -10,6 +10,7 @@ several learners are added, which gives the statistics of all rows.
 from collections.abc import Mapping
 import functools
 import math
+from typing import Any
 
 import numpy as np
 from scalable_agent import errors
@@ -38,10 +39,9 @@ class NewRows:
   def add(self, observation: structs.Nest) -> None:
     """Adds the entries 1 to `T` of observations `[T + 1, E, ...]`."""
     seen, _ = instructions.split(observation)
-    parts = seen if isinstance(seen, dict) else {'': seen}
-    for name in self._sums:
-      assert self._normaliser
-      x = self._normaliser.newest(name, parts[name][1:])
+    parts = self._normaliser.newest_parts(seen) if self._normaliser else {}
+    for name, x in parts.items():
+      x = x[1:]
       rows = x.reshape(-1, *x.shape[2:]).astype(np.float64)
       if x.dtype == np.uint8:
         rows /= 255
@@ -145,13 +145,14 @@ class Mover:
     if rows:
       self._are_finite = self._compiled_add_rows(dict(rows))
 
-  def _count(self, observation: structs.Nest) -> None:
-    """Sets `counted`, if due."""
+  def _count(self, observation: structs.Nest, index: Any = ...) -> None:
+    """Sets `counted`, if due, by the entries `index` of an observation."""
     if self._observations and self.is_set:
       self._num_batches += 1
       if self._num_batches.bit_count() == 1:
         seen, _ = instructions.split(observation)
-        self.counted = self._observations.clipped(seen)
+        self.counted = self._observations.clipped(
+            tree.map_structure(lambda x: x[index], seen))
 
   def check(self) -> None:
     """Raises EnvironmentValueError if the last moments were not finite.
@@ -178,26 +179,27 @@ class Mover:
 
   def _add_batch(self, batch: structs.Batch,
                  targets: tf.Tensor | None) -> None:
-    new: dict[str, structs.Nest] = {}
+    assert isinstance(batch.data, structs.Unroll)
+    observation = batch.data.steps.env_outputs.observation
     num_columns, num_numbers = batch.num_new_columns, 1
+    newest: dict[str, tf.Tensor] = {}
     if self._observations:
-      assert isinstance(batch.data, structs.Unroll)
-      seen, _ = instructions.split(batch.data.steps.env_outputs.observation)
-      new['observations'] = tree.map_structure(lambda x: x[1:], seen)
+      # The older planes of stacks are not copied.
+      newest = self._observations.newest_parts(
+          instructions.split(observation)[0])
       num_numbers = sum(math.prod(x.shape) // x.shape[1]
-                        for x in tree.flatten(seen))
-    if self._returns:
-      assert isinstance(batch.data, structs.Unroll)
-      new['targets'] = targets, tree.map_structure(
-          lambda x: x[tf.newaxis], batch.data.start.level_name)
+                        for x in newest.values())
     size = max(_MAX_NUMBERS // num_numbers, 1)
+    self._count(observation, np.s_[1:, :min(size, num_columns)])
     for start in range(0, num_columns, size):
-      end = min(start + size, num_columns)
-      part = tree.map_structure(
-          lambda x, start=start, end=end: x[:, start:end], new)
-      if not start:
-        self._count(part.get('observations'))
-      self._compiled_add(part)
+      columns = slice(start, min(start + size, num_columns))
+      new: dict[str, structs.Nest] = {
+          'observations': {name: x[1:, columns] for name, x in newest.items()}}
+      if self._returns:
+        assert targets is not None
+        new['targets'] = targets[:, columns], tree.map_structure(
+            lambda x, columns=columns: x[columns], batch.data.start.level_name)
+      self._compiled_add(new)
 
   def _add(self, new: dict[str, structs.Nest]) -> None:
     """Adds entries `[T, B, ...]`, all new, to the sums."""

@@ -156,6 +156,13 @@ class ObservationNormaliser(tf.keras.layers.Layer):
     """Returns `[T, B, ...]` of a part, of stacks only the newest plane."""
     return x[:, :, -1] if self._is_stack[name] else x
 
+  def newest_parts(self, observations: structs.Nest
+                   ) -> dict[str, structs.Array]:
+    """Returns the normalised parts of observations, each as of `newest`."""
+    parts = (observations if isinstance(observations, dict)
+             else {'': observations})
+    return {name: self.newest(name, parts[name]) for name in self.statistics}
+
   def clipped(self, observations: Observations) -> tuple[int, int]:
     """Returns how many numbers are normalised, and how many are clipped."""
     values = self(observations)
@@ -165,18 +172,16 @@ class ObservationNormaliser(tf.keras.layers.Layer):
             sum(int(tf.reduce_sum(tf.cast(tf.abs(part) >= _CLIP, tf.int32)))
                 for part in parts))
 
-  def moments(self, observations: Observations
+  def moments(self, newest: Mapping[str, tf.Tensor]
               ) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
-    """Returns the moments of observations `[T, B, ...]`, see `moments`."""
-    parts = observations if isinstance(observations, dict) else {
-        '': observations}
+    """Returns the moments of `newest_parts`, `[T, B, ...]`; see `moments`."""
     result = {}
-    for name, statistics in self.statistics.items():
-      x = self.newest(name, parts[name])
+    for name, x in newest.items():
       # 64 bits for floats: rounding does not depend on the division of rows.
       rows = layers.to_float(tf.reshape(x, [-1, *x.shape[2:]]), (
           'float32' if x.dtype == tf.uint8 else 'float64'))
-      result[name] = moments(rows, tf.cast(statistics.mean, tf.float64))
+      mean = self.statistics[name].mean
+      result[name] = moments(rows, tf.cast(mean, tf.float64))
     return result
 
   def move(self, name: str, count: tf.Tensor, first: tf.Tensor,
