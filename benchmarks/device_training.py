@@ -5,7 +5,7 @@
       --level_name=ALE/Breakout-v5                            # with TensorFlow
   python benchmarks/device_training_worker.py --folder=parts --out=out \\
       --seconds=500                                           # on the GPU
-  python benchmarks/device_training.py import --folder=parts --out=out \\
+  python benchmarks/device_training.py import --out=out \\
       --logdir=DIRECTORY                                      # with TensorFlow
 
 `export` writes the settings of `--recipe=atari_paper`, the first weights, and
@@ -107,7 +107,7 @@ def export(folder, config, num_envs):
                   is_compared=False, variables=variables)
 
 
-def import_state(out, logdir, settings):
+def import_state(out, logdir):
   """Makes the log directory of the state that a worker has written."""
   if logdir.exists() and any(logdir.iterdir()):
     raise SystemExit(f'--logdir={logdir} is not empty: use another one.')
@@ -118,7 +118,7 @@ def import_state(out, logdir, settings):
   with open(out / 'episodes.csv', newline='', encoding='utf-8') as f:
     header, *rows = csv.reader(f)
   config = make_config(
-      logdir, settings, num_actors=run['num_actors'],
+      logdir, run['settings'], num_actors=run['num_actors'],
       num_actor_groups=run['num_actor_groups'])
   spec = spec_of(config)
   learner = setup.make_learner(config, spec)
@@ -157,20 +157,19 @@ def main():
                          help='the folder that the worker wrote')
   importing.add_argument('--logdir', type=pathlib.Path, required=True,
                          help='a new log directory')
-  for mode in exporting, importing:
-    mode.add_argument('--folder', type=pathlib.Path, required=True,
-                      help='the folder of the programs')
+  exporting.add_argument('--folder', type=pathlib.Path, required=True,
+                         help='a new folder for the programs')
   args = parser.parse_args()
+  if args.mode == 'import':
+    import_state(args.out, args.logdir.absolute())
+    return
   path = args.folder / 'settings.json'
-  if args.mode == 'export':
-    settings = {name: getattr(args, name) for name in (
-        'level_name', 'agent', 'seed', 'envs_per_group')}
-    export(args.folder, make_config(args.folder, settings),
-           args.envs_per_group)
-    path.write_text(json.dumps(settings))
-  else:
-    import_state(args.out, args.logdir.absolute(),
-                 json.loads(path.read_text()))
+  if path.exists():
+    parser.error(f'--folder={args.folder} has programs: use another folder.')
+  settings = {name: getattr(args, name) for name in (
+      'level_name', 'agent', 'seed', 'envs_per_group')}
+  export(args.folder, make_config(args.folder, settings), args.envs_per_group)
+  path.write_text(json.dumps(settings))
 
 
 if __name__ == '__main__':

@@ -312,6 +312,11 @@ def main():
   jax.config.update('jax_enable_x64', True)  # Counters are int64.
   settings = json.loads((args.folder / 'settings.json').read_text())
   num_actors = args.num_groups * settings.pop('envs_per_group')
+  if args.resume:
+    before = json.loads((args.resume / 'run.json').read_text())['settings']
+    if before != settings:
+      parser.error(f'{args.resume} was trained with {before}, and '
+                   f'{args.folder} is for {settings}.')
   config = config_lib.Config.from_recipe(
       'atari_paper', logdir=str(args.out), **settings, num_actors=num_actors,
       num_actor_groups=args.num_groups)
@@ -320,7 +325,8 @@ def main():
       config, training.first_update,
       interface.Share(range(config.num_actors)))
   run = {'device': jax.devices()[0].device_kind, 'num_cores': os.cpu_count(),
-         'num_actors': num_actors, 'num_actor_groups': args.num_groups}
+         'num_actors': num_actors, 'num_actor_groups': args.num_groups,
+         'settings': settings}
   (args.out / 'run.json').write_text(json.dumps(run))
   print(f'{run["device"]}, {run["num_cores"]} cores, {config.level_name}, '
         f'{len(envs)} groups of {envs[0].num_envs} environments, '

@@ -84,7 +84,8 @@ def tests(directory: pathlib.Path) -> list[Row]:
 def key(directory: pathlib.Path) -> Row:
   """Returns what identifies a run: game, network, seed and device.
 
-  The device is that of benchmarks/device_training.py, else `CPU`.
+  The device is that of benchmarks/device_training.py, also if a CPU resumed the
+  run; else `CPU`.
   """
   config = config_lib.trained_with(str(directory))
   if config is None:

@@ -6,6 +6,7 @@ The tests of the worker need JAX, and are skipped without.
 
 import csv
 import importlib.util
+import itertools
 import json
 import os
 import pathlib
@@ -13,16 +14,17 @@ import queue
 import sys
 import threading
 import types
+from unittest import mock
 
 from absl.testing import absltest
 import numpy as np
+from scalable_agent.experience import episodes
 from scalable_agent.experience import structs
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(_ROOT, 'benchmarks'))
 _SETTINGS = dict(level_name='ALE/Pong-v5', agent='shallow', seed=3)
-_HEADER = ['num_env_frames', 'train_time_s', 'level_name', 'episode_return',
-           'num_agent_steps', 'episode_frames']
+_HEADER = list(episodes.FIELDS)
 
 
 def _installed(package):
@@ -33,7 +35,7 @@ def _installed(package):
     _installed('tensorflow') and _installed('ale_py'), 'needs TensorFlow, ALE')
 class ImportTest(absltest.TestCase):
 
-  def _worker_output(self, learner, **counters):
+  def _worker_output(self, learner, settings=_SETTINGS, **counters):
     # pylint: disable-next=g-import-not-at-top
     import device_training
     out = pathlib.Path(self.create_tempdir().full_path)
@@ -43,7 +45,8 @@ class ImportTest(absltest.TestCase):
         for name, v in device_training.variables_of(learner).items()}
     np.savez(out / 'state.npz', **state, **counters)
     (out / 'run.json').write_text(json.dumps(
-        dict(device='a GPU', num_actors=256, num_actor_groups=2)))
+        dict(device='a GPU', num_actors=256, num_actor_groups=2,
+             settings=settings)))
     with open(out / 'episodes.csv', 'w', newline='', encoding='utf-8') as f:
       csv.writer(f).writerows([_HEADER, *(
           [frames, .5, 'ALE/Pong-v5', -21, 800, 3200]
@@ -63,7 +66,7 @@ class ImportTest(absltest.TestCase):
     make = lambda: setup.make_learner(config, spec)
     out, state = self._worker_output(
         make(), num_env_frames=7680, num_updates=3, train_time_s=4.5)
-    device_training.import_state(out, logdir, _SETTINGS)
+    device_training.import_state(out, logdir)
 
     learner = make()
     checkpointer = checkpointing.Checkpointer(
@@ -81,7 +84,7 @@ class ImportTest(absltest.TestCase):
     # An episode beyond the state was lost with the update.
     self.assertEqual([row[0] for row in rows[1:]], ['5120', '7680'])
     with self.assertRaisesRegex(SystemExit, 'is not empty'):
-      device_training.import_state(out, logdir, _SETTINGS)
+      device_training.import_state(out, logdir)
 
   def test_another_agent_is_refused(self):
     # pylint: disable=g-import-not-at-top
@@ -91,10 +94,10 @@ class ImportTest(absltest.TestCase):
     config = device_training.make_config(logdir, _SETTINGS)
     learner = setup.make_learner(config, device_training.spec_of(config))
     out, _ = self._worker_output(
-        learner, num_env_frames=7680, num_updates=3, train_time_s=4.5)
+        learner, dict(_SETTINGS, agent='deep'), num_env_frames=7680,
+        num_updates=3, train_time_s=4.5)
     with self.assertRaisesRegex(SystemExit, 'variables of another agent'):
-      device_training.import_state(
-          out, logdir, dict(_SETTINGS, agent='deep'))
+      device_training.import_state(out, logdir)
     self.assertFalse(logdir.exists())
 
   def test_groups_that_are_no_batches_are_refused(self):
@@ -157,8 +160,8 @@ class GroupTest(absltest.TestCase):
         return (1e6 * jax.nn.one_hot(chosen, 5),
                 observation[:, 0] * variables['w']), {}
 
-    versions = iter(range(1, 100))
-    inbox, stop = queue.Queue(), threading.Event()
+    versions = itertools.count(1)
+    inbox, stop = queue.Queue(maxsize=1), threading.Event()
     group = device_training_worker.Group(
         _Counting(num_envs), 0,
         types.SimpleNamespace(unroll_length=length, batch_size=size), Policy(),
@@ -191,6 +194,53 @@ class GroupTest(absltest.TestCase):
       np.testing.assert_array_equal(
           baseline, np.where(time, version * (time - 1 + 10 * columns), 0))
       np.testing.assert_array_equal(truncation, 0 * time)
+
+  def test_a_state_is_saved_and_resumed(self):
+    # pylint: disable=g-import-not-at-top
+    import device_training_worker as worker
+    folder, out = (pathlib.Path(self.create_tempdir().full_path)
+                   for _ in range(2))
+    np.savez(folder / 'state.npz', w=np.float32(1), **dict.fromkeys(
+        worker.COUNTERS, 0))
+    rates = []
+
+    class Program:
+      variables, result_names = ['w'], ['total_loss']
+
+      def __init__(self, *unused_args):
+        pass
+
+      def __call__(self, arguments, variables):
+        rates.append(float(variables[worker.RATE]))
+        return [variables['w']], {'w': variables['w'] + arguments[0]}
+
+    config = types.SimpleNamespace(
+        total_environment_frames=100, learning_rate=.5, batch_size=2,
+        unroll_length=5)
+    step = lambda training, number: training.step(worker.Batch(
+        [number], 0, [('ALE/Pong-v5', -21., 800)]), frames_per_step=4)
+    with mock.patch.object(worker, 'Program', Program):
+      training = worker.Training(config, folder, None, out)
+      self.assertEqual(step(training, 2), {'total_loss': 1})
+      training.save()
+      step(training, 3)  # Lost: 40 frames are saved.
+      rows = (out / 'episodes.csv').read_text().splitlines()
+      self.assertEqual(rows[0], ','.join(_HEADER))
+      self.assertRegex(rows[1], r'^40,[0-9.]+,ALE/Pong-v5,-21,800,3200$')
+      (out / 'episodes.csv').write_text('\n'.join(
+          [*rows, '80,1.0,ALE/Pong-v5,-20,800,3200', '']))
+      training = worker.Training(config, folder, out, out)
+      self.assertEqual(
+          (training.num_env_frames, training.first_update), (40, 1))
+      self.assertEqual(step(training, 4), {'total_loss': 3})
+      training.save()
+      np.testing.assert_allclose(rates, [.5, .3, .3], rtol=1e-6)
+      self.assertLen((out / 'episodes.csv').read_text().splitlines(), 3)
+      step(training, np.nan)
+      with self.assertRaisesRegex(SystemExit, 'Diverged'):
+        training.save()
+      with np.load(out / 'state.npz') as state:
+        self.assertEqual((state['w'], state['num_env_frames']), (7, 80))
 
 
 if __name__ == '__main__':

@@ -10,7 +10,6 @@ several learners are added, which gives the statistics of all rows.
 from collections.abc import Mapping
 import functools
 import math
-from typing import Any
 
 import numpy as np
 from scalable_agent import errors
@@ -39,9 +38,9 @@ class NewRows:
   def add(self, observation: structs.Nest) -> None:
     """Adds the entries 1 to `T` of observations `[T + 1, E, ...]`."""
     seen, _ = instructions.split(observation)
-    parts = self._normaliser.newest_parts(seen) if self._normaliser else {}
-    for name, x in parts.items():
-      x = x[1:]
+    newest = self._normaliser.newest(
+        seen, slice(1, None)) if self._normaliser else {}
+    for name, x in newest.items():
       rows = x.reshape(-1, *x.shape[2:]).astype(np.float64)
       if x.dtype == np.uint8:
         rows /= 255
@@ -145,14 +144,22 @@ class Mover:
     if rows:
       self._are_finite = self._compiled_add_rows(dict(rows))
 
-  def _count(self, observation: structs.Nest, index: Any = ...) -> None:
-    """Sets `counted`, if due, by the entries `index` of an observation."""
+  def _count(self, observation: structs.Nest,
+             num_columns: int | None = None) -> None:
+    """Sets `counted`, if due, by an observation; None: by all of it.
+
+    Of an unroll, entries 1 to `T` of at most `num_columns` columns count.
+    """
     if self._observations and self.is_set:
       self._num_batches += 1
       if self._num_batches.bit_count() == 1:
         seen, _ = instructions.split(observation)
-        self.counted = self._observations.clipped(
-            tree.map_structure(lambda x: x[index], seen))
+        if num_columns:
+          num_numbers = sum(math.prod(x.shape) // x.shape[1]
+                            for x in tree.flatten(seen))
+          end = min(max(_MAX_NUMBERS // num_numbers, 1), num_columns)
+          seen = tree.map_structure(lambda x: x[1:, :end], seen)
+        self.counted = self._observations.clipped(seen)
 
   def check(self) -> None:
     """Raises EnvironmentValueError if the last moments were not finite.
@@ -181,20 +188,19 @@ class Mover:
                  targets: tf.Tensor | None) -> None:
     assert isinstance(batch.data, structs.Unroll)
     observation = batch.data.steps.env_outputs.observation
-    num_columns, num_numbers = batch.num_new_columns, 1
-    newest: dict[str, tf.Tensor] = {}
+    size = num_columns = batch.num_new_columns
     if self._observations:
-      # The older planes of stacks are not copied.
-      newest = self._observations.newest_parts(
-          instructions.split(observation)[0])
-      num_numbers = sum(math.prod(x.shape) // x.shape[1]
-                        for x in newest.values())
-    size = max(_MAX_NUMBERS // num_numbers, 1)
-    self._count(observation, np.s_[1:, :min(size, num_columns)])
+      seen, _ = instructions.split(observation)
+      num_numbers = batch.data.steps.env_outputs.done.shape[0] * sum(
+          math.prod(part.mean.shape)
+          for part in self._observations.statistics.values())
+      size = max(_MAX_NUMBERS // num_numbers, 1)
+    self._count(observation, num_columns)
     for start in range(0, num_columns, size):
       columns = slice(start, min(start + size, num_columns))
-      new: dict[str, structs.Nest] = {
-          'observations': {name: x[1:, columns] for name, x in newest.items()}}
+      # The older planes of stacks are not copied.
+      new: dict[str, structs.Nest] = {'observations': self._observations.newest(
+          seen, slice(1, None), columns) if self._observations else {}}
       if self._returns:
         assert targets is not None
         new['targets'] = targets[:, columns], tree.map_structure(

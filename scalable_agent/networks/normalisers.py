@@ -152,16 +152,20 @@ class ObservationNormaliser(tf.keras.layers.Layer):
           tf.convert_to_tensor(statistics.variance))
     return parts if isinstance(observations, dict) else parts['']
 
-  def newest(self, name: str, x: T) -> T:
-    """Returns `[T, B, ...]` of a part, of stacks only the newest plane."""
-    return x[:, :, -1] if self._is_stack[name] else x
+  def newest(self, observations: structs.Nest, steps: slice = slice(None),
+             columns: slice = slice(None)) -> dict[str, structs.Array]:
+    """Returns the normalised parts of observations, of stacks the newest plane.
 
-  def newest_parts(self, observations: structs.Nest
-                   ) -> dict[str, structs.Array]:
-    """Returns the normalised parts of observations, each as of `newest`."""
+    Args:
+      observations: arrays or tensors `[T, B, ...]`, one or by name.
+      steps: the entries to take along time.
+      columns: the columns to take.
+    """
     parts = (observations if isinstance(observations, dict)
              else {'': observations})
-    return {name: self.newest(name, parts[name]) for name in self.statistics}
+    return {name: parts[name][
+        (steps, columns, -1) if self._is_stack[name] else (steps, columns)]
+            for name in self.statistics}
 
   def clipped(self, observations: Observations) -> tuple[int, int]:
     """Returns how many numbers are normalised, and how many are clipped."""
@@ -174,7 +178,7 @@ class ObservationNormaliser(tf.keras.layers.Layer):
 
   def moments(self, newest: Mapping[str, tf.Tensor]
               ) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
-    """Returns the moments of `newest_parts`, `[T, B, ...]`; see `moments`."""
+    """Returns the moments of `newest`, `[T, B, ...]` by name, see `moments`."""
     result = {}
     for name, x in newest.items():
       # 64 bits for floats: rounding does not depend on the division of rows.

@@ -164,7 +164,7 @@ class Config(sections.AllSections):
     num_updates = 0 if self.algorithm == 'impala' else (
         resolved._updates_per_call())
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
-      # XLA may not know an addon, and no sums over learners in a loop.
+      # XLA may not know an addon, nor compile a loop with sums over learners.
       is_known = not self.addon and (num_updates < 2 or self.num_learners == 1)
       is_faster = self.algorithm == 'ddqn' or (
           self.algorithm == 'appo' and num_updates > 1)
