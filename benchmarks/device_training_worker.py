@@ -16,9 +16,9 @@ the last entry of the unroll before.
 
 import argparse
 import collections
-import contextlib
 import csv
 import functools
+import io
 import json
 import os
 import pathlib
@@ -40,6 +40,7 @@ from scalable_agent.acting import interface
 from scalable_agent.acting import shares
 from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 
 _PRINT_S = 15.0
 _SAVE_S = 60.0
@@ -275,21 +276,12 @@ class Training:
       raise SystemExit('Diverged: a number of the state is not finite. The '
                        'state of the last save is kept.')
     self._counters['train_time_s'] = self._train_time_s()
-    with _replacing(self._out / 'episodes.csv') as path:
-      with open(path, 'w', newline='', encoding='utf-8') as f:
-        csv.writer(f, lineterminator='\n').writerows(
-            [episodes_lib.FIELDS, *self._rows])
-    with _replacing(self._out / 'state.npz') as path:
-      with open(path, 'wb') as f:
-        np.savez(f, **self._counters, **arrays)
-
-
-@contextlib.contextmanager
-def _replacing(path):
-  """Yields a path to write to, which then replaces `path`."""
-  written = path.with_name(path.name + '.tmp')
-  yield written
-  os.replace(written, path)
+    text = io.StringIO()
+    csv.writer(text, lineterminator='\n').writerows(
+        [episodes_lib.FIELDS, *self._rows])
+    files.write(str(self._out / 'episodes.csv'), text.getvalue())
+    with files.whole(str(self._out / 'state.npz')) as f:
+      np.savez(f, **self._counters, **arrays)
 
 
 def main():

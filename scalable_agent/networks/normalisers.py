@@ -18,7 +18,7 @@ features.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from scalable_agent import errors
@@ -27,7 +27,6 @@ from scalable_agent.networks import layers
 import tensorflow as tf
 
 Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
-T = TypeVar('T', tf.Tensor, np.ndarray)
 
 _CLIP = 5.0
 _EPSILON = 1e-5  # As if frames were divided by 255.
