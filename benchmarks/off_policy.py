@@ -5,7 +5,10 @@
   python benchmarks/off_policy.py --what=sac,dqn --rounds=5
   python benchmarks/off_policy.py --what=updates
 
-The peers: stable-baselines3 and SBX (its twin in JAX). Each peer runs in a
+The peers: stable-baselines3, SBX (its twin in JAX) and, for sac and dqn, XuanCe
+with TensorFlow. XuanCe does the same work, and once more runs as by default:
+four environments (dqn: ten, 128 and 128 units) and one update with a batch of
+256 after a step of all, which is less learning per step. Each peer runs in a
 virtual environment of its own, see peers.py. The work (`--what`):
 
 *   sac, td3, ddpg: HalfCheetah-v5, networks of 256 and 256 units, batches of
@@ -38,6 +41,7 @@ PyTorch's threads wait actively for each other: then pass `--torch_threads=1`.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -54,11 +58,12 @@ import peers
 import venvs
 
 _CALLS = [1, 8, 32]
-_GAMES = ('mujoco==3.3.7', 'gymnasium[mujoco]', 'ale-py==0.12.1',
-          'opencv-python-headless')
+_MUJOCO = ('mujoco==3.3.7', 'gymnasium[mujoco]')
+_GAMES = (*_MUJOCO, 'ale-py==0.12.1', 'opencv-python-headless')
 _REQUIREMENTS = {
     'stable_baselines3': ('stable-baselines3==2.9.2', *_GAMES),
-    'sbx': ('sbx-rl==0.28.0', 'stable-baselines3==2.9.2', *_GAMES)}
+    'sbx': ('sbx-rl==0.28.0', 'stable-baselines3==2.9.2', *_GAMES),
+    'xuance': ('xuance[tensorflow]==1.4.4', *_MUJOCO)}  # TensorFlow 2.19.
 _OURS = 'scalable_agent'
 _CHEETAH = ('--level_name=HalfCheetah-v5', '--hidden_sizes=256,256',
             '--batch_size=256', '--replay_steps=100000')
@@ -86,6 +91,10 @@ _PEER_SETTINGS = {
             'arguments': {**_EVERY_FOUR, 'buffer_size': 100_000}},
     'pong': {'algorithm': 'DQN', 'level': 'Pong',
              'arguments': {**_EVERY_FOUR, 'buffer_size': 20_000}}}
+_PEER_SETTINGS['updates'] = _PEER_SETTINGS['sac']
+_XUANCE_WORK = ('sac', 'dqn')
+# As by default, batches are of 256; all else is left as in its configurations.
+_XUANCE_DEFAULTS = {'arguments': {'learning_starts': 1000, 'batch_size': 256}}
 _WORK = ('sac', 'td3', 'ddpg', 'dqn', 'pong', 'mpo', 'updates', 'memory')
 _OF_CALLS = ('updates', 'memory')
 _BOUND = 'products'  # Beside the numbers of calls in a worker's result.
@@ -112,6 +121,9 @@ def _peers_of(what, args):
   """Returns the peers that can be installed."""
   programs = []
   for library in args.peers.split(',') if args.peers else []:
+    is_xuance = library == 'xuance'
+    if is_xuance and what not in _XUANCE_WORK:
+      continue
     try:
       python = venvs.make(
           pathlib.Path(args.venvs) / f'off_policy_{library}',
@@ -119,15 +131,20 @@ def _peers_of(what, args):
     except venvs.InstallError as e:
       print(f'{library}: {e}', file=sys.stderr, flush=True)
       continue
+    make = functools.partial(
+        Program, python=python,
+        worker='xuance_off_policy.py' if is_xuance else 'sb3_off_policy.py')
     settings = {'library': library, 'torch_threads': args.torch_threads,
-                **_PEER_SETTINGS[what]}
-    programs.append(Program(library, python, 'sb3_off_policy.py', settings))
+                'num_environments': 1, **_PEER_SETTINGS[what]}
+    programs.append(make(library, settings=settings))
     if what == 'dqn':  # Eight updates after a step of all 32.
-      programs.append(Program(
-          f'{library}, 32 environments', python, 'sb3_off_policy.py', {
-              **settings, 'num_environments': 32, 'arguments': {
-                  **settings['arguments'], 'train_freq': 1,
-                  'gradient_steps': 8}}))
+      programs.append(make(f'{library}, 32 environments', settings={
+          **settings, 'num_environments': 32, 'arguments': {
+              **settings['arguments'], 'train_freq': 1, 'gradient_steps': 8}}))
+    if is_xuance:
+      programs.append(make(f'{library}, its defaults', settings={
+          **_XUANCE_DEFAULTS,
+          **{name: settings[name] for name in ('algorithm', 'level')}}))
   return programs
 
 
@@ -139,7 +156,7 @@ def programs_of(what: str, args: argparse.Namespace) -> list[Program]:
     ours = [_ours(f'{_OURS}, --xla={xla}', (*_cheetah('sac'), f'--xla={xla}'))
             for xla in ('none', 'all')]
     return [p._replace(settings={**p.settings, 'calls': _CALLS, 'bound': True})
-            for p in (*ours, *_peers_of('sac', args))]
+            for p in (*ours, *_peers_of(what, args))]
   if what == 'memory':
     plain = (*_cheetah('sac'), '--batch_size=640')
     memory = (*_cheetah('sac'), '--use_lstm', '--lstm_units=128',
