@@ -48,7 +48,7 @@ def _facts(**changes):
       {'frame': _PART}, 'Discrete(2)',
       structs.EnvironmentSpec(_VECTOR, structs.ActionSpec((2,)), 1),
       {}, np.ones(100), [10] * 10, [10.] * 10, 10, 1., 10, .001, True, True,
-      '', [])
+      '', [], False)
   return facts._replace(**changes)
 
 
@@ -85,6 +85,7 @@ class ReportTest(parameterized.TestCase):
       ('Fixed', 0, ('other seeds do not differ', 'Three seeds gave the same')),
       ('Outside', 1, ('500 of 5,501 observations are not in their space',)),
       ('BrokenOptions', 1, ("gymnasium's checker: KeyError: 'size'",)),
+      ('Chance', 0, (r'No time limit is known: an agent may find',)),
       ('Talks', 0, ('Warnings:\n- The simulator is old.\n\n',)),
       ('Masked', 0, (r'last +Box', 'checker was not run: it does not know')))
   def test_report(self, kind, expected_code, patterns):
@@ -305,7 +306,10 @@ class AdviceTest(parameterized.TestCase):
       (_facts(), 0), (_continuous(), 1), (_continuous(step_s=.1), 2),
       (_continuous('Box(-1.0, 1.0, (1,), float32)'), 0),
       (_facts(differs=False), 1), (_facts(checker=None), 1),
-      (_facts(rewards=np.zeros(9)), 1))
+      (_facts(rewards=np.zeros(9)), 1),
+      (_facts(lengths=[9, 10], num_terminated=2), 1),
+      (_facts(lengths=[9, 10], num_terminated=1), 0),
+      (_facts(lengths=[9, 10], num_terminated=2, has_time_limit=True), 0))
   def test_remarks(self, facts, number):
     self.assertLen(check.advise(facts).remarks, number)
     self.assertEmpty(check.faults(facts))

@@ -33,6 +33,13 @@ class Plain(_Checked):
   pass
 
 
+class Chance(_Checked):
+  """Episodes end by chance."""
+
+  def step(self, action):
+    return self._observation(), 1., self.np_random.random() < .1, False, {}
+
+
 class Images(_Checked):
   observation_space = spaces.Box(0, 255, (3, 64, 64), np.uint8)
   action_space = spaces.MultiBinary(3)

@@ -67,6 +67,7 @@ class Facts(NamedTuple):
     checker: the fault that gymnasium's checker found, '' for none, None if the
       checker was not run: resets are slow, or some actions are invalid.
     warnings: warnings of the environment and of the checker, each once.
+    has_time_limit: whether the environment is registered with a time limit.
   """
   parts: dict[str, Part]
   action_space: str
@@ -83,6 +84,7 @@ class Facts(NamedTuple):
   differs: bool | None
   checker: str | None
   warnings: list[str]
+  has_time_limit: bool
 
   def resets_hold_up(self, num_environments: int) -> bool:
     """Whether a group of environments mostly waits for resets.
@@ -202,7 +204,8 @@ class Trial:
         self._lengths, self._returns, self._num_terminated, self._step_s,
         self._num_resets, self._reset_s, repeats, differs, checker,
         [text for text in dict.fromkeys(texts)
-         if not _NEEDLESS.search(text)][:_MAX_WARNINGS])
+         if not _NEEDLESS.search(text)][:_MAX_WARNINGS],
+        env.spec is not None and env.spec.max_episode_steps is not None)
 
   def _compare(self, env: gymnasium.Env,
                end_s: float) -> tuple[bool | None, bool | None]:

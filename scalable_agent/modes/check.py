@@ -128,6 +128,11 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
     remarks.append(
         f'No episode ended in {num_steps:,} steps. If episodes never end, a '
         'time limit lets the program report returns: max_episode_steps.')
+  elif (len(set(facts.lengths)) > 1 and not facts.has_time_limit
+        and facts.num_terminated == len(facts.lengths)):
+    remarks.append(
+        'No time limit is known: an agent may find actions that never end an '
+        'episode. A limit: max_episode_steps of gymnasium.register.')
   if not facts.rewards.any():
     remarks.append(
         f'All {num_steps:,} rewards were 0. An agent learns nothing before '
