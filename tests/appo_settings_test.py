@@ -59,6 +59,10 @@ class SettingsTest(parameterized.TestCase):
     [few] = lines(structs.ActionSpec((2,)), algorithm='appo', entropy_cost=0,
                   unroll_length=8)
     self.assertIn('An update has 32 steps', few)
+    # As in appo_vectors, where larger batches were worse.
+    self.assertEmpty(lines(
+        structs.ActionSpec((2,)), algorithm='appo', entropy_cost=0,
+        unroll_length=8, normalise_advantages=True))
     [norm] = lines(structs.ActionSpec((2,)), algorithm='appo', entropy_cost=0,
                    reduction='sum')
     self.assertIn('--reduction=sum are 256 times as large', norm)
@@ -234,6 +238,13 @@ MUTATIONS = (
             ('acting never waits for appo',
              "or self.algorithm == 'appo' and not (",
              'or False and not ('),
+        )),
+    dict(
+        file='runs/messages',
+        catches='test_lines_at_the_start',
+        rows=(
+            ('a recipe warns of itself',
+             ' and not config.normalise_advantages', ''),
         )),
     dict(
         file='algorithms/appo',

@@ -47,13 +47,13 @@ def _facts(**changes):
   facts = trial.Facts(
       {'frame': _PART}, 'Discrete(2)',
       structs.EnvironmentSpec(_VECTOR, structs.ActionSpec((2,)), 1),
-      {}, np.ones(100), [10] * 10, [10.] * 10, 10, 1., 10, .001, True, True,
-      '', [], False)
+      {}, np.ones(100), [10] * 10, [10.] * 10, 10, .1, 10, .001, True, True,
+      '', [], False, True, [])
   return facts._replace(**changes)
 
 
-def _continuous(space='Box(0.0, 500.0, (1,), float32)', **changes):
-  return _facts(action_space=space, spec=structs.EnvironmentSpec(
+def _continuous(space='Box(0.0, 500.0, (1,), float32)', step_s=1., **changes):
+  return _facts(action_space=space, step_s=step_s, spec=structs.EnvironmentSpec(
       _VECTOR, structs.ActionSpec(size=1), 1), **changes)
 
 
@@ -86,6 +86,10 @@ class ReportTest(parameterized.TestCase):
       ('Outside', 1, ('500 of 5,501 observations are not in their space',)),
       ('BrokenOptions', 1, ("gymnasium's checker: KeyError: 'size'",)),
       ('Chance', 0, (r'No time limit is known: an agent may find',)),
+      ('OtherMasks', 0, (
+          r"Not used as a mask of actions: info\['action_mask'\],\s+"
+          r'action_masks\(\),\s+the\s+part\s+valid_mask',
+          r'valid_mask +Box\(0 to 2, \(2,\), int8\)')),
       ('Talks', 0, ('Warnings:\n- The simulator is old.\n\n',)),
       ('Masked', 0, (r'last +Box', 'checker was not run: it does not know')))
   def test_report(self, kind, expected_code, patterns):
@@ -94,8 +98,11 @@ class ReportTest(parameterized.TestCase):
     for pattern in patterns:
       self.assertRegex(output, pattern)
     self.assertLess(len(output.splitlines()), 40)
-    self.assertIn('Rewards are not changed (--reward_clipping=none).', output)
-    self.assertEndsWith(' '.join(output.split()),
+    output = ' '.join(output.split())
+    self.assertRegex(
+        output, r' after [\d,]+,000 frames \(--total_environment_frames\)\. '
+        r'Rewards are not changed \(--reward_clipping=none\)\.')
+    self.assertEndsWith(output,
                         'Actions are not repeated (--num_action_repeats=1).')
 
   def test_units_of_the_environment(self):
@@ -275,6 +282,8 @@ class AdviceTest(parameterized.TestCase):
       (_continuous(parts={'frame': _PART._replace(low=-400.)}), 'sac_vectors'),
       (_continuous(parts={'frame': _PART._replace(space='Discrete(500)',
                                                   high=499.)}), 'sac_vectors'),
+      (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART},
+              has_compute_reward=False), 'appo_vectors'),
       (_facts(spec=structs.EnvironmentSpec(
           {'a': _VECTOR, 'b': _FRAME}, structs.ActionSpec((2,)), 1)),
        'appo_frames'),
@@ -293,7 +302,7 @@ class AdviceTest(parameterized.TestCase):
       (_facts(step_s=.001), {'environments_per_process': '8'}),
       (_facts(step_s=.001, reset_s=.1), {}),
       (_facts(reset_s=1.), {'num_actor_groups': '16'}),
-      (_facts(reset_s=1., lengths=[200]), {}),
+      (_facts(step_s=1., reset_s=1., lengths=[200]), {}),
       (_continuous(rewards=np.full(100, 3.5)), {}),
       (_continuous(rewards=np.full(100, 5.)), {'reward_scale': '0.2'}),
       (_continuous(rewards=np.array([-8., 10., 0.])), {'reward_scale': '0.1'}),
@@ -306,7 +315,10 @@ class AdviceTest(parameterized.TestCase):
       (_facts(), 0), (_continuous(), 1), (_continuous(step_s=.1), 2),
       (_continuous('Box(-1.0, 1.0, (1,), float32)'), 0),
       (_facts(differs=False), 1), (_facts(checker=None), 1),
-      (_facts(rewards=np.zeros(9)), 1),
+      (_facts(rewards=np.zeros(100)), 1),
+      (_facts(unused_masks=['action_masks()']), 1), (_facts(step_s=1.), 1),
+      (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART},
+              has_compute_reward=False), 1),
       (_facts(lengths=[9, 10], num_terminated=2), 1),
       (_facts(lengths=[9, 10], num_terminated=1), 0),
       (_facts(lengths=[9, 10], num_terminated=2, has_time_limit=True), 0))
@@ -399,6 +411,11 @@ MUTATIONS = (
         ('observations are not compared',
          'x == y and all(np.array_equal(a[name], b[name]) for name in a)',
          'x == y'),
+        ('masks in infos are not seen',
+         "*([\"info['action_mask']\"] if isinstance", '*([] if isinstance'),
+        ('masks of methods are not seen', "(['action_masks()'] if", '([] if'),
+        ('bounds of the first number only', 'space.low.min():g',
+         'space.low[0] - 1:g'),
         ('the mask is not looked at',
          'if checks and not spaces.has_mask(env.observation_space) and (',
          'if checks and ('),
@@ -416,6 +433,14 @@ MUTATIONS = (
         ('zeros count', 'np.abs(rewards[rewards != 0])', 'np.abs(rewards)'),
         ('one large reward is enough', 'float(sizes.mean())',
          'float(sizes.max())'),
+        ('hindsight without compute_reward', 'and facts.has_compute_reward\n',
+         '\n'),
+    )),
+    dict(file='modes/check', catches='test_remarks', rows=(
+        ('time limits are not known', ' and not facts.has_time_limit', ''),
+        ('cut episodes do not count',
+         'and facts.num_terminated == len(facts.lengths)', ''),
+        ('fast steps are slow', 'step_s >= _SLOW_STEP_S', 'step_s >= 0'),
     )),
     dict(file='modes/check', catches='test_large_observations', rows=(
         ('every vector is a picture', ' and spec.dtype == np.uint8', ''),

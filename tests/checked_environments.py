@@ -162,6 +162,25 @@ class BrokenOptions(_Checked):
     return super().reset(seed=seed)
 
 
+class OtherMasks(_Checked):
+  """Masks that agents do not know."""
+  observation_space = spaces.Dict({
+      'numbers': spaces.Box(-1, 1, (3,), np.float32),
+      'valid_mask': spaces.Box(
+          np.zeros(2, np.int8), np.array([1, 2], np.int8), dtype=np.int8)})
+
+  def reset(self, *, seed=None, options=None):
+    observation, _ = super().reset(seed=seed, options=options)
+    return observation, {'action_mask': self.action_masks()}
+
+  def action_masks(self):
+    return np.ones(2, np.int8)
+
+  def _observation(self):
+    return {'numbers': super()._observation(),
+            'valid_mask': self.action_masks()}
+
+
 class Talks(_Checked):
 
   def step(self, action):

@@ -323,7 +323,8 @@ class FileTest(parameterized.TestCase):
         'num_env_frames,num_updates,train_time_s,mean,std,returns\n'
         f'100,7,12.3,{np.mean(np.float64(np.float32([.5, -.123, 2])))},'
         f'{np.std(np.float64(np.float32([.5, -.123, 2])))},0.5 -0.123 2.0\n')
-    self.assertEqual(evaluations.read(self.logdir)[0].returns, (0.5, -0.123, 2))
+    self.assertEqual(evaluations.read(self.logdir)[0].returns,
+                     tuple(map(float, np.float32([0.5, -0.123, 2]))))
 
   def test_without_a_file(self):
     self.assertEmpty(self._frames())
@@ -530,6 +531,10 @@ class TrainingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='scores/evaluations', catches='test_text', rows=(
+        ('texts are read as other numbers', 'float(np.float32(text))',
+         'float(text)'),
+    )),
     dict(file='runs/evaluation',
          catches='test_all_games_are_played_again_after_a_loss', rows=(
         ('a loss of environments ends the games',

@@ -12,6 +12,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import queues
 from scalable_agent.experience import unrolls
@@ -133,9 +134,9 @@ class NextTest(absltest.TestCase):
     with open(os.path.join(self.best, 'means.json'), 'w') as f:
       json.dump({'ckpt-0': 900., f'ckpt-{number}': mean}, f)
 
-  def _next(self, program='/x/experiment.py'):
+  def _next(self, program='/x/experiment.py', level='catch', only_here=False):
     with mock.patch.object(sys, 'argv', [program]):
-      return _printed(messages.print_next, self.logdir)
+      return _printed(messages.print_next, self.logdir, level, only_here)
 
   def test_without_evaluations(self):
     self.assertEqual(self._next(), (
@@ -144,9 +145,12 @@ class NextTest(absltest.TestCase):
         f"  python experiment.py --logdir='{self.logdir}' --mode=plot\n"
         f"  python experiment.py --logdir='{self.logdir}' --mode=video\n"))
     self.assertIn('  scalable-agent --logdir=', self._next('scalable-agent'))
+    self.assertStartsWith(
+        self._next(level='examples.shop:shop/Pricing-v0'),
+        'Next, test the agent, draw the curves, record videos of environments '
+        'with pictures:\n')
     self.assertEqual(
-        re.findall(r'--mode=(\w+)', _printed(
-            messages.print_next, self.logdir, True)), ['plot'])
+        re.findall(r'--mode=(\w+)', self._next(only_here=True)), ['plot'])
 
   def test_the_best_weights_are_named_if_they_are_better(self):
     self._evaluate(3., 500., 500., 155.9)
@@ -177,6 +181,11 @@ class NextTest(absltest.TestCase):
         'weights, of update 1,234, were not evaluated.\n'))
     self.assertIn(f"--logdir='{self.best}' --mode=test", text)
 
+  def test_a_mean_that_no_short_decimal_number_equals(self):
+    self._evaluate(3., float(np.float32(2894.3)))
+    self.assertStartsWith(
+        self._next(), 'The last evaluation is the best one: mean 2894.30 at ')
+
   def test_weights_that_are_lost(self):
     self._evaluate(3., 1.)
     os.remove(os.path.join(self.best, 'ckpt-1.index'))
@@ -192,6 +201,10 @@ class NextTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='runs/messages', catches='test_without_evaluations', rows=(
+        ('videos of all levels are promised', "if ':' in level_name else",
+         "if '*' in level_name else"),
+    )),
     dict(file='learning/feeds', catches='test_a_feed_that_waits_says_so', rows=(
         ('nothing is said while a thread collects',
          '        self.waiting()\n        continue', '        continue'),

@@ -140,8 +140,9 @@ class RecorderTest(parameterized.TestCase):
             self.create_tempdir().full_path)) as env:
       with self.assertRaisesRegex(
           errors.EnvironmentProcessError, r'environment 0 .* raised '
-          'EnvironmentSpecError: no video can be recorded'):
+          'EnvironmentSpecError: no video can be recorded') as caught:
         env.initial()
+    self.assertEmpty(caught.exception.frames)  # No code of a user is at fault.
 
   @parameterized.parameters('pendulum_position', 'cartpole_position')
   def test_positions_can_be_filmed(self, level):
@@ -360,9 +361,10 @@ class VideoModeTest(absltest.TestCase):
     self.assertEqual(code, 1)
     self.assertRegex(
         output.splitlines()[-1], r'^scalable_agent: environment \d \(memory\) '
-        'raised EnvironmentSpecError: no video can be recorded: .*float32 .3. '
-        'is no picture')
+        'raised EnvironmentSpecError: no video can be recorded: .*float32 .3., '
+        'is no picture, .*metadata')
     self.assertNotIn('Traceback', output)
+    self.assertNotIn('  File ', output)  # No code of the user is at fault.
     self.assertNotIn('videos', os.listdir(logdir))
 
   @pytest.mark.storm
@@ -567,6 +569,10 @@ class VideosTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/user_code', catches='test_no_pictures', rows=(
+        ('errors of the program blame the code of users',
+         ' and not isinstance(\n      error, errors.UserError)', ''),
+    )),
     dict(file='environments/hidden',
          catches='test_positions_can_be_filmed', rows=(
         ('no pictures', "gymnasium.make(name, render_mode='rgb_array')",

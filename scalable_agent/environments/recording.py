@@ -261,8 +261,10 @@ def _picture(
   if picture.ndim != 3 or picture.dtype != np.uint8 or (
       picture.shape[-1] not in (1, 3, 4)):
     raise errors.EnvironmentSpecError(
-        'no video can be recorded: the environment renders no picture with '
-        f'render_mode="rgb_array", and {found} is no picture.')
+        f'no video can be recorded: the observation, {found}, is no picture, '
+        'and the environment renders none. A class that renders has '
+        '"rgb_array" in metadata["render_modes"], and a method render that '
+        'returns uint8 [H, W, 3].')
   return np.broadcast_to(picture[..., :3], [*picture.shape[:2], 3])
 
 

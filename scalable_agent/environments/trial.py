@@ -68,6 +68,9 @@ class Facts(NamedTuple):
       checker was not run: resets are slow, or some actions are invalid.
     warnings: warnings of the environment and of the checker, each once.
     has_time_limit: whether the environment is registered with a time limit.
+    has_compute_reward: whether hindsight can compute rewards of other goals.
+    unused_masks: places that may have masks of actions, which agents do not
+      look at.
   """
   parts: dict[str, Part]
   action_space: str
@@ -85,6 +88,8 @@ class Facts(NamedTuple):
   checker: str | None
   warnings: list[str]
   has_time_limit: bool
+  has_compute_reward: bool
+  unused_masks: list[str]
 
   def resets_hold_up(self, num_environments: int) -> bool:
     """Whether a group of environments mostly waits for resets.
@@ -179,7 +184,7 @@ class Trial:
         name: np.zeros([1, *spec.shape], spec.dtype)
         for name, spec in self._layout.arrays.items()}
     self._spaces = spaces.parts_of(env.observation_space)
-    self._parts = {name: Part(spaces.in_a_line(part))
+    self._parts = {name: Part(_text_of(part))
                    for name, part in self._spaces.items()}
     repeats = differs = None
     if checks:
@@ -205,7 +210,20 @@ class Trial:
         self._num_resets, self._reset_s, repeats, differs, checker,
         [text for text in dict.fromkeys(texts)
          if not _NEEDLESS.search(text)][:_MAX_WARNINGS],
-        env.spec is not None and env.spec.max_episode_steps is not None)
+        env.spec is not None and env.spec.max_episode_steps is not None,
+        hasattr(env.unwrapped, 'compute_reward'), self._unused_masks(env))
+
+  def _unused_masks(self, env: gymnasium.Env) -> list[str]:
+    """Returns `unused_masks` of `Facts`."""
+    if spaces.MASK in self._spaces:
+      return []
+    return [
+        *(["info['action_mask']"] if isinstance(self._info, Mapping)
+          and spaces.MASK in self._info else []),
+        *(['action_masks()'] if hasattr(env.unwrapped, 'action_masks')
+          else []),
+        *(f'the part {name}' for name in self._spaces
+          if 'mask' in name.lower())]
 
   def _compare(self, env: gymnasium.Env,
                end_s: float) -> tuple[bool | None, bool | None]:
@@ -241,7 +259,7 @@ class Trial:
     self._num_steps, self._return = 0, 0.
     with self._limited('reset'):
       start_s = time.monotonic()
-      observation, _ = env.reset(seed=seed)
+      observation, self._info = env.reset(seed=seed)
       self._reset_s += time.monotonic() - start_s
     self._num_resets += 1
     return self._look(observation)
@@ -303,6 +321,15 @@ class Trial:
     except Exception as e:  # pylint: disable=broad-except
       return ' '.join(user_code.report(e).text.split())
     return ''
+
+
+def _text_of(space: gymnasium.Space) -> str:
+  """Returns a space as text, of many different bounds the outermost."""
+  if isinstance(space, gymnasium.spaces.Box) and (
+      np.unique(space.low).size > 1 or np.unique(space.high).size > 1):
+    return (f'Box({space.low.min():g} to {space.high.max():g}, {space.shape}, '
+            f'{space.dtype})')
+  return spaces.in_a_line(space)
 
 
 def _same(one: _Trace, other: _Trace) -> bool:

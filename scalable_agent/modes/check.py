@@ -27,6 +27,7 @@ _SECONDS = 20.
 _TIMEOUT_S = 30.  # Without --step_timeout_s, of a step.
 _WIDTH = 79
 _MASK = 'action_mask'
+_GOALS = {'achieved_goal', 'desired_goal'}
 # More numbers make a large network.
 _MANY_NUMBERS = 2_000
 # SAC does not normalise rewards. The first temperature hides tiny rewards.
@@ -118,6 +119,10 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
   if facts.differs is False:
     remarks.append('Three seeds gave the same episode. A random environment '
                    'draws from self.np_random.')
+  if facts.unused_masks:
+    remarks.append(
+        f'Not used as a mask of actions: {", ".join(facts.unused_masks)}. A '
+        f'mask is the part {_MASK} of a Dict observation.')
   if facts.checker is None:
     remarks.append("gymnasium's checker was not run: " + (
         'it does not know the action_mask.' if _MASK in facts.parts else
@@ -133,6 +138,9 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
     remarks.append(
         'No time limit is known: an agent may find actions that never end an '
         'episode. A limit: max_episode_steps of gymnasium.register.')
+  if _GOALS <= set(facts.parts) and not facts.has_compute_reward:
+    remarks.append('Goals are taken as a part of the observation: hindsight '
+                   'needs a method compute_reward.')
   if not facts.rewards.any():
     remarks.append(
         f'All {num_steps:,} rewards were 0. An agent learns nothing before '
@@ -140,6 +148,9 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
   if recipe == 'sac_vectors' and step_s < _SLOW_STEP_S:
     remarks.append('Steps are fast: appo_vectors needs more frames, but may '
                    'reach the same return in less time.')
+  if not facts.spec.action.size and step_s >= _SLOW_STEP_S:
+    remarks.append('Steps are slow: --algorithm=ddqn learns from each step '
+                   'many times, and may need fewer frames.')
   mean_size = _mean_size(facts.rewards)
   if recipe == 'sac_vectors' and mean_size > _LARGE_REWARD:
     flags['reward_scale'] = f'{float(f"{1 / mean_size:.0e}"):g}'
@@ -176,9 +187,10 @@ def _about_sizes(facts: trial.Facts) -> Iterator[str]:
 
 def _recipe(facts: trial.Facts) -> tuple[str, str]:
   """Returns a recipe and the reason for this recipe."""
-  names, is_continuous = set(facts.parts), facts.spec.action.size > 0
+  is_continuous = facts.spec.action.size > 0
   has_parts = len(facts.spec.action.num_values) > 1  # Not with ddqn.
-  if {'achieved_goal', 'desired_goal'} <= names and not has_parts:
+  if (_GOALS <= set(facts.parts) and facts.has_compute_reward
+      and not has_parts):
     return (('sac_fetch_reach' if is_continuous else 'ddqn_bit_flipping'),
             'for goals: with hindsight')
   if any(len(spec.shape) == 3 for _, spec in _specs(facts)):
@@ -211,13 +223,16 @@ def command(config: config_lib.Config, level: str, advice: Advice) -> str:
 
 def _treatment(config: config_lib.Config, level: str, facts: trial.Facts,
                advice: Advice) -> str:
-  """Returns what the recipe does with rewards, observations and actions."""
+  """Returns the frames, and what happens to rewards, observations, actions."""
   settings = config_lib.Config.from_recipe(
       advice.recipe, level_name=level,
       num_action_repeats=config.num_action_repeats,
       reward_scale=float(advice.flags.get('reward_scale', 1)))
   times = settings.num_action_repeats
-  return clipping.said(settings, facts.spec.action) + (
+  return (
+      f'The training ends after {settings.total_environment_frames:,} frames '
+      '(--total_environment_frames). '
+      + clipping.said(settings, facts.spec.action)) + (
       f' Each action is repeated for {times} frames' if times > 1 else
       ' Actions are not repeated') + f' (--num_action_repeats={times}).'
 

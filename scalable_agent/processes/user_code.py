@@ -71,7 +71,8 @@ def report(error: BaseException,
   theirs = [frame for frame in frames
             if not frame.filename.startswith(_NOT_THEIRS)]
   code = getattr(getattr(env and env.unwrapped, method, None), '__code__', None)
-  if not theirs and code and not code.co_filename.startswith(_NOT_THEIRS):
+  if not theirs and code and not isinstance(
+      error, errors.UserError) and not code.co_filename.startswith(_NOT_THEIRS):
     theirs = [traceback.FrameSummary(
         code.co_filename, code.co_firstlineno, code.co_name)]
   if not theirs:

@@ -79,7 +79,7 @@ def append(logdir: str, evaluation: Evaluation) -> None:
   If writing fails, only a warning is printed: training is worth more.
   """
   path = os.path.join(logdir, _NAME)
-  # Seven digits are enough.
+  # Returns are float32: their shortest texts are the same numbers again.
   returns = ' '.join(str(np.float32(r)) for r in evaluation.returns)
   try:
     size = os.path.getsize(path)
@@ -114,7 +114,7 @@ def _lines(logdir: str) -> Iterator[tuple[str, Evaluation]]:
 def _parse(line: str) -> Evaluation | None:
   try:
     frames, updates, seconds, _, _, returns = line.split(',')
-    values = tuple(map(float, returns.split()))
+    values = tuple(float(np.float32(text)) for text in returns.split())
     return Evaluation(int(frames), int(updates), float(seconds),
                       values) if values else None
   except ValueError:
