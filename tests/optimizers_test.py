@@ -244,13 +244,16 @@ class AdamTest(tf.test.TestCase, parameterized.TestCase):
     value, m, v = rng.normal(size=[2, 4, 3]), 0., 0.
     variables = [tf.Variable(part) for part in value]
     optimizer = optimizers.Adam(.1, beta_1=.8, beta_2=.95, epsilon=.3)
+    optimizer.build(variables)
     for t in range(1, 8):
       gradient = rng.normal(size=[2, 4, 3])
       m = .8 * m + .2 * gradient
       v = .95 * v + .05 * gradient ** 2
       value = value - .1 / (1 - .8 ** t) * m / (
           np.sqrt(v / (1 - .95 ** t)) + .3)
-      optimizer.apply([tf.constant(part) for part in gradient], variables)
+      optimizer.update_steps(
+          list(zip(map(tf.constant, gradient), variables)), .1)
+      optimizer.iterations.assign_add(1)
       self.assertAllClose(value, tf.stack(variables), rtol=1e-6)
 
   def test_restores_checkpoints_of_keras(self):
@@ -459,6 +462,9 @@ MUTATIONS = (
          'm=self._velocities[index]'),
         ('Adam: slots of the first variable', 'v=self._velocities[index]',
          'v=self._velocities[0]'),
+        ('Adam: the first variable alone',
+         'for gradient, variable in pairs:',
+         'for gradient, variable in pairs[:1]:'),
     )),
     dict(file='learning/optimizers',
          catches='test_equal_slices_take_one_step', rows=(

@@ -175,11 +175,16 @@ def apply(optimizer: tf.keras.optimizers.Optimizer,
   optimizer.learning_rate.assign(learning_rate)
   # `optimizer.apply` would sum gradients over one replica. TensorFlow keeps the
   # graph of that sum, and thus of the update, until the program ends.
-  for gradient, variable in zip(gradients, variables, strict=True):
-    if gradient is not None:
-      optimizer.update_step(gradient, variable, optimizer.learning_rate)
-      if variable.constraint is not None:
-        variable.assign(variable.constraint(variable))
+  pairs = [(gradient, variable) for gradient, variable in zip(
+      gradients, variables, strict=True) if gradient is not None]
+  if isinstance(optimizer, optimizers_lib.Adam):
+    optimizer.update_steps(pairs, learning_rate)
+  else:
+    for gradient, variable in pairs:
+      optimizer.update_step(gradient, variable, learning_rate)
+  for _, variable in pairs:
+    if variable.constraint is not None:
+      variable.assign(variable.constraint(variable))
   optimizer.iterations.assign_add(1)
   return norm
 
