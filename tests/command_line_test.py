@@ -52,7 +52,7 @@ class HelpTest(parameterized.TestCase):
   @parameterized.parameters(*declare.ALGORITHMS)
   def test_of_an_algorithm(self, algorithm):
     text = command_help.answer([f'--help={algorithm}'])
-    shown = re.findall(r'^  --(\w+)=(\S*)', text, re.M)
+    shown = re.findall(r'^  --(\w+)(?:=(\S*)|  \(automatic\) )', text, re.M)
     self.assertCountEqual([name for name, _ in shown], [
         name for name, field in _FIELDS.items()
         if algorithm in field.metadata['algorithms']
@@ -61,6 +61,7 @@ class HelpTest(parameterized.TestCase):
     values = dict(shown)
     self.assertEqual(float(values['learning_rate']), config.learning_rate)
     self.assertEqual(values['reward_clipping'], 'none')
+    self.assertNotIn('--dynamic_batching=', text)  # No value can be copied.
     self.assertLessEqual(max(map(len, text.splitlines())), 79)
     self.assertIn('\nThe network, its inputs, and its computation\n', text)
     self.assertIn('with the seeds 1, 2, ...\n', text)
@@ -196,11 +197,12 @@ class OtherWordsTest(parameterized.TestCase):
 class RecipeTest(absltest.TestCase):
 
   def test_help(self):
-    lines = command_help.answer(['--help=sac_pendulum']).splitlines()
-    self.assertEqual(lines[0], '--recipe=sac_pendulum sets these flags:')
-    self.assertEqual(
-        experiment.parse([line.strip() for line in lines[1:]]),
-        experiment.parse(['--recipe=sac_pendulum']))
+    for name in recipes.recipe_names():
+      lines = command_help.answer([f'--help={name}']).splitlines()
+      self.assertEqual(lines[0], f'--recipe={name} sets these flags:')
+      self.assertEqual(
+          experiment.parse([line.strip() for line in lines[1:]]),
+          experiment.parse([f'--recipe={name}']))
 
   def test_algorithms(self):
     self.assertEqual(recipes.algorithm_of('cartpole'), 'impala')
@@ -234,6 +236,7 @@ MUTATIONS = (
     dict(file='settings/command_help', catches='test_help', rows=(
         ('flags are left out', 'in recipes.settings_of(name).items())',
          'in [*recipes.settings_of(name).items()][1:])'),
+        ('flags without a value end with =', ".removesuffix('=')", ''),
     )),
     dict(file='experiment',
          catches='test_words_that_are_flags_of_absl_are_answered', rows=(
@@ -251,6 +254,8 @@ MUTATIONS = (
     dict(file='settings/command_help', catches='test_of_an_algorithm', rows=(
         ('flags of all algorithms are shown',
          "if algorithm in field.metadata['algorithms']}", '}'),
+        ('automatic values are shown as none', 'if value is None else f',
+         'if value == "" else f'),
         ('"..." ends a sentence', r"r'(?<!\.)\.(?: |$)'", r"r'\.(?: |$)'"),
     )),
     dict(file='settings/command_help', catches='test_nothing_is_asked_for',

@@ -84,7 +84,7 @@ def _of(name: str) -> str:
     return '\n'.join(textwrap.wrap(text, _WIDTH))
   if name in recipe_names():
     return '\n'.join([f'--recipe={name} sets these flags:', *(
-        f'  --{flag}={value}'
+        f'  --{flag}={value}'.removesuffix('=')
         for flag, value in recipes.settings_of(name).items())])
   raise errors.ConfigError(other_words.of_help(name) or (
       f'There is no --help={name}: give the name of a flag or of a recipe, '
@@ -118,9 +118,11 @@ def of_algorithm(algorithm: str) -> str:
     for field in fields:
       names = ', '.join(field.metadata['algorithms'])
       first = _sentence(field.metadata['text'].removeprefix(f'{names}: '))
+      value = getattr(config, field.name)
+      default = '  (automatic)' if value is None else f'={_value(value)} '
       lines += textwrap.wrap(
-          f'--{field.name}={_value(getattr(config, field.name))}  {first}',
-          _WIDTH, initial_indent='  ', subsequent_indent=' ' * 8)
+          f'--{field.name}{default} {first}', _WIDTH, initial_indent='  ',
+          subsequent_indent=' ' * 8)
   return '\n'.join(lines)
 
 
