@@ -80,6 +80,11 @@ _MARKER = re.compile(
 _INTERNAL = 'These modules are internal: they may change at any time.'
 # The address of an inline link or image of another file.
 LINK = re.compile(r'(?<=\]\()(?!\w+:|#)([^()\s#]+)(?=[)#])')
+# Letters of a word that a narrow cell may break.
+_LONG_WORD = 9
+# The text of code within a line; blocks begin with <pre> or an empty span.
+_INLINE_CODE = re.compile(
+    '(?<=<code>)(?<!<pre><code>)(?<!<pre><span></span><code>)[^<]+(?=</code>)')
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -442,3 +447,15 @@ def on_page_markdown(markdown, page, config, files):
   relative = lambda link: os.path.relpath(
       _target(uri, link), posixpath.dirname(uri) or '.')
   return filled(LINK.sub(lambda match: relative(match[1]), markdown))
+
+
+def on_page_content(html, page, config, files):
+  """Marks the words of code within text, for style.css."""
+  del page, config, files
+  return _INLINE_CODE.sub(
+      lambda code: re.sub(r'\S+', _marked_word, code[0]), html)
+
+
+def _marked_word(word: re.Match[str]) -> str:
+  size = 'long ' * (len(word[0]) >= _LONG_WORD)
+  return f'<span class="{size}word">{word[0]}</span>'

@@ -302,6 +302,23 @@ class GenerateTest(absltest.TestCase):
       self.assertNotIn('<!-- generate:', _GENERATE.filled(_text(page)), page)
       self.assertNotIn('_In the site', _GENERATE.filled(_text(page)), page)
 
+  def test_words_of_code_within_text_are_marked(self):
+    marked = lambda html: _GENERATE.on_page_content(html, None, None, None)
+    self.assertEqual(
+        marked('<td><span></span><code>--a=1 --recipe=catch</code></td>'),
+        '<td><span></span><code><span class="word">--a=1</span> '
+        '<span class="long word">--recipe=catch</span></code></td>')
+    for block in ('<pre><span></span><code>make test\n</code></pre>',
+                  '<pre><code>make test\n</code></pre>'):
+      self.assertEqual(marked(f'<li>{block}</li>'), f'<li>{block}</li>')
+
+  def test_style_of_words_leaves_blocks_of_code_alone(self):
+    style = (_DOCS / 'style.css').read_text('utf-8')
+    self.assertNotRegex(style, r'\b(?:p|li) code\b')
+    self.assertEqual(
+        set(re.findall(r'\.md-typeset (?:t[dh] )?\.(\w+)', style)),
+        {'word', 'long'})
+
 
 class ResultsTest(parameterized.TestCase):
 
