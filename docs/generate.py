@@ -45,10 +45,11 @@ WORDS = {
         'normalize rewards', 'VecNormalize'),
     'flags.md': (
         'learning rate', 'batch size', 'gamma', 'discount', 'hyperparameters',
-        'options', 'arguments', 'seed', 'n_steps', 'configuration'),
+        'options', 'arguments', 'seed', 'n_steps', 'configuration', 'num_envs',
+        'n_envs'),
     'getting_started.md': (
         'install', 'quick start', 'tutorial', 'train', 'hyperparameters',
-        'learning rate', 'evaluate'),
+        'learning rate', 'evaluate', 'Windows', 'macOS'),
     'jobs.md': (
         'GPU', 'CUDA', 'hyperparameter search', 'sweep', 'optuna', 'plot'),
     'logging.md': (
@@ -59,16 +60,19 @@ WORDS = {
     'new_environment.md': (
         'custom environment', 'custom env', 'own environment', 'gym',
         'gymnasium', 'wrapper',
-        'action mask', 'check_env', 'vectorized environment', 'VecEnv'),
+        'action mask', 'check_env', 'vectorized environment', 'VecEnv',
+        'time limit', 'TimeLimit'),
     'new_network.md': (
         'custom network', 'custom policy', 'feature extractor', 'CNN',
         'architecture'),
     'recipes.md': (
         'hyperparameters', 'zoo', 'tuned', 'benchmark', 'own environment'),
-    'runs.md': ('checkpoint', 'resume', 'save model', 'continue training'),
+    'runs.md': (
+        'checkpoint', 'resume', 'save model', 'continue training',
+        'EvalCallback', 'best model'),
     'tips.md': (
         'tips', 'best practices', 'does not learn', 'normalize', 'normalise',
-        'reward scaling', 'debug'),
+        'reward scaling', 'debug', 'time limit'),
     'using_agents.md': (
         'save model', 'load model', 'predict', 'inference', 'deploy', 'export',
         'ONNX', 'callback', 'hook', 'early stopping', 'video', 'wandb',

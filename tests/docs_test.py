@@ -177,6 +177,10 @@ class PagesTest(parameterized.TestCase):
   def test_the_search_knows_words_of_users_and_needs_no_server(self):
     self.assertEmpty(set(_GENERATE.WORDS) - {
         path.name for path in _DOCS.glob('*.md')})
+    for word, page in (
+        ('num_envs', 'flags.md'), ('time limit', 'new_environment.md'),
+        ('Windows', 'getting_started.md'), ('EvalCallback', 'runs.md')):
+      self.assertIn(word, _GENERATE.WORDS[page])
     settings = _text('mkdocs.yml')
     self.assertIn('\n  - search\n  - offline\n', settings)
     [script] = re.findall(r'polyfills: \[(.*)\]', settings)
