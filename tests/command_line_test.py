@@ -28,7 +28,7 @@ _FIELDS = {field.name: field
 # Words of other programs' tables without a counterpart.
 _NO_FLAGS = {
     'evaluate_policy', 'optimize_memory_usage', 'set_parameters',
-    'set_random_seed', 'stats_window_size', 'use_sde'}
+    'set_random_seed', 'stats_window_size'}
 
 
 def _flags_in(text):
@@ -155,7 +155,11 @@ class OtherWordsTest(parameterized.TestCase):
       ('stop_timesteps', '--total_environment_frames'),
       ('framework', ': networks are made with TensorFlow.'),
       ('episodes', '--eval_num_episodes'), ('rnn_size', '--lstm_units?'),
-      ('output', '--logdir?'))
+      ('output', '--logdir?'), ('use_sde', ': this program has no gSDE; '),
+      ('steps', '--total_environment_frames'), ('cfg', '--recipe or'),
+      ('frames', '--total_environment_frames'),
+      ('total_env_steps', '--total_environment_frames'),
+      ('epsilon_greedy', '--exploration_epsilon_begin and'))
   def test_of_flags(self, name, expected):
     self.assertIn(expected, other_words.of_flag(name))
 
@@ -215,6 +219,8 @@ class RecipeTest(absltest.TestCase):
       experiment.parse(['--recipe=cartpole', '--algorithm=sac'])
     with self.assertRaisesRegex(errors.ConfigError, '^--batch_size=0 must be'):
       experiment.parse(['--recipe=cartpole', '--batch_size=0'])
+    with self.assertRaisesRegex(errors.ConfigError, 'mean --algorithm=appo, '):
+      config_lib.Config.from_recipe('cartpole', algorithm='ppo')
     # All flags of this recipe are known to the other algorithm.
     self.assertEqual(experiment.parse(
         ['--recipe=ddpg_pendulum', '--algorithm=td3']).algorithm, 'td3')
@@ -248,8 +254,8 @@ MUTATIONS = (
          catches='test_only_errors_of_another_algorithm_name_the_recipe',
          rows=(
         ('every error names the recipe',
-         'if not name or (own := algorithm_of(name)) == algorithm:',
-         'own = name\n    if not name:'),
+         '(own := algorithm_of(name)) == algorithm:', '(own := name) == "":'),
+        ('an error names no recipe', 'if not others or ', 'if '),
     )),
     dict(file='settings/command_help', catches='test_of_an_algorithm', rows=(
         ('flags of all algorithms are shown',

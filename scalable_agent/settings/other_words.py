@@ -16,13 +16,13 @@ _ADVICE = {
         'total_timesteps timesteps n_timesteps num_timesteps total_steps '
         'max_steps num_env_steps train_for_env_steps total_frames '
         'max_timesteps num_frames env_steps num_training_steps '
-        'stop_timesteps',
+        'stop_timesteps steps frames total_env_steps',
     '--level_name': 'env env_id env_name gym_id environment task_name game '
                     'environment_name level',
     '--environment_kwargs': 'env_kwargs env_config environment_config',
     '--algorithm': 'algo alg agent_type algorithm_name run',
     '--agent': 'policy encoder model network policy_network',
-    '--recipe or --flagfile': 'config config_file conf preset hyperparams '
+    '--recipe or --flagfile': 'config config_file conf cfg preset hyperparams '
                               'hyperparameters',
     '--discounting': 'gamma discount discount_factor',
     '--lambda_': 'gae_lambda lam lambda gae',
@@ -85,6 +85,8 @@ _ADVICE = {
                                    'epsilon_start',
     '--exploration_epsilon_end': 'end_e exploration_final_eps eps_end '
                                  'epsilon_end',
+    '--exploration_epsilon_begin and --exploration_epsilon_end':
+        'epsilon_greedy eps_greedy',
     '--exploration_noise': 'action_noise noise_std expl_noise',
     '--target_noise': 'target_policy_noise policy_noise',
     '--target_noise_clip': 'noise_clip',
@@ -130,6 +132,8 @@ _ADVICE = {
     'a GPU is used if TensorFlow finds one':
         'cuda device gpu gpus num_gpus use_gpu',
     'networks are made with TensorFlow': 'framework',
+    'this program has no gSDE; noise is drawn anew in each step':
+        'use_sde sde_sample_freq',
     '--hook': 'callback callbacks logger',
     '--hook=scalable_agent.hooks:wandb':
         'track wandb with_wandb wandb_project wandb_project_name',

@@ -61,9 +61,9 @@ def errors_named(name: str, algorithm: str) -> Iterator[None]:
   try:
     yield
   except errors.ConfigError as e:
-    if not name or (own := algorithm_of(name)) == algorithm:
-      raise
     others = [n for n in recipe_names() if algorithm_of(n) == algorithm]
+    if not others or not name or (own := algorithm_of(name)) == algorithm:
+      raise
     raise errors.ConfigError(
         f'--recipe={name} is for --algorithm={own}. Recipes for '
         f'--algorithm={algorithm}: {", ".join(others)}.') from e
