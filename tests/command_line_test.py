@@ -190,12 +190,13 @@ class OtherWordsTest(parameterized.TestCase):
     for settings, text in (
         (dict(lr=1), 'There is no lr. Did you mean --learning_rate?'),
         (dict(algorithm='ppo'),
-         "There is no algorithm='ppo'. Did you mean --algorithm=appo, ")):
+         "There is no algorithm='ppo'. Did you mean --algorithm=appo, "),
+        (dict(level_nam='catch'),
+         'There is no setting level_nam: did you mean level_name?'),
+        (dict(zzz=1), 'There is no setting zzz. --helpfull has all.')):
       with self.assertRaises(errors.ConfigError) as e:
         config_lib.Config(**settings)
       self.assertStartsWith(str(e.exception), text)
-    with self.assertRaises(TypeError):
-      config_lib.Config(no_such_setting=1)
 
 
 class RecipeTest(absltest.TestCase):
@@ -231,6 +232,8 @@ MUTATIONS = (
         ('settings of other programs are not answered',
          'if text := other_words.of_setting(name, value):',
          'if text := value and None:'),
+        ('unknown settings are not answered',
+         'if name not in cls.__dataclass_fields__:', 'if not name:'),
     )),
     dict(file='settings/other_words', catches='test_settings_in_python', rows=(
         ('values are not looked at',

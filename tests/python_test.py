@@ -71,6 +71,12 @@ class EnvironmentTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.LevelError, 'cannot be the name'):
       own_levels.register('my level', fake_environments.Steps)
 
+  def test_no_config(self):
+    for config, level in (('Pendulum-v1', 'Pendulum-v1'), (1, 'CartPole-v1')):
+      with self.assertRaisesRegex(
+          errors.ConfigError, f"needs a Config, .*level_name='{level}', "):
+        scalable_agent.train(config)
+
   def test_an_environment_in_place_of_a_class(self):
     with self.assertRaisesRegex(errors.LevelError, 'env=<Steps.*> cannot make '
                                 'environments: give the class or a function'):
@@ -176,6 +182,9 @@ MUTATIONS = (
          catches='test_a_relative_directory_is_that_of_the_start', rows=(
         ('the directory is looked up after the training',
          'os.path.abspath(config.logdir)', 'config.logdir'),
+    )),
+    dict(file='modes/training', catches='test_no_config', rows=(
+        ('anything is a Config', '  _check_config(config)\n', ''),
     )),
     dict(file='runs/training',
          catches='test_stopped_before_the_first_checkpoint', rows=(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import os
 
 import gymnasium
+from scalable_agent import errors
 from scalable_agent.algorithms import base
 from scalable_agent.environments import own_levels
 from scalable_agent.modes import loading
@@ -27,12 +28,23 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
       `config.level_name`, which must be new, such as `my_level`.
 
   Raises:
+    ConfigError: `config` is no `Config`.
     LevelError: `level_name` is the name of another environment.
     Exception: errors of `runs.training.train` and `load`.
   """
+  _check_config(config)
   if env is not None:
     own_levels.register(config.level_name, env)
   # Code of a user may change the directory.
   logdir = os.path.abspath(config.logdir)
   training.train(config, hooks, addons)
   return loading.load(logdir)
+
+
+def _check_config(config: object) -> None:
+  if not isinstance(config, config_lib.Config):
+    level = config if isinstance(config, str) else 'CartPole-v1'
+    raise errors.ConfigError(
+        f'train needs a Config, not a {type(config).__name__}. Write '
+        f'scalable_agent.train(scalable_agent.Config(level_name={level!r}, '
+        "logdir='/tmp/my_run')).")

@@ -12,6 +12,7 @@ the settings.
 
 from collections.abc import Collection
 import dataclasses
+import difflib
 import fractions
 import os
 from typing import Any, TypeVar
@@ -60,6 +61,10 @@ class AllSections(joined.Joined):
     for name, value in settings.items():
       if text := other_words.of_setting(name, value):
         raise errors.ConfigError(text)
+      if name not in cls.__dataclass_fields__:
+        near = difflib.get_close_matches(name, cls.__dataclass_fields__, n=1)
+        raise errors.ConfigError(f'There is no setting {name}' + (
+            f': did you mean {near[0]}?' if near else '. --helpfull has all.'))
     return super().__new__(cls)
 
   def __post_init__(self) -> None:
