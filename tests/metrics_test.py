@@ -272,47 +272,6 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
       measured = progress.measure(1, 0.)
     self.assertIn('ETA ?', str(measured))
 
-  def test_bottleneck_is_said_once(self):
-    bottleneck = metrics.Bottleneck(16, 2, True)
-    self.assertEqual(
-        bottleneck({'wait': 6, 'learn': 4}, {'wait': 1, 'policy': 9}),
-        'Acting is the bottleneck: the learner waits 60 % of the time.')
-    # From now on, the learner has not waited.
-    self.assertEmpty(
-        bottleneck({'wait': 12, 'learn': 5}, {'wait': 1, 'policy': 18}))
-    self.assertEqual(
-        bottleneck({'wait': 12, 'learn': 15}, {'wait': 9, 'policy': 20}),
-        'Learning is the bottleneck: the actors wait 80 % of the time.')
-    self.assertEmpty(
-        bottleneck({'wait': 17, 'learn': 20}, {'wait': 10, 'policy': 24}))
-    self.assertStartsWith(bottleneck(
-        {'wait': 17, 'learn': 30}, {'wait': 18, 'policy': 26}), 'Learning')
-    self.assertEmpty(bottleneck({}, {}))  # All processes were replaced.
-    bottleneck({}, {'wait': 20, 'policy': 1980})
-    self.assertEmpty(bottleneck({}, {'wait': 45, 'policy': 1045}))  # One was.
-
-  def test_slow_environments_have_advice(self):
-    learner = {'wait': 9, 'learn': 1}
-    slow, fast = ({'wait': 10, 'environment': seconds, 'policy': 4}
-                  for seconds in (5, 3))
-    said = 'Acting is the bottleneck: the learner waits 90 % of the time.'
-    self.assertEqual(
-        metrics.Bottleneck(16, 2, True)(learner, slow),
-        said + ' Acting mostly waits for environments: --num_actor_groups=16 '
-        'lets each environment wait only for itself.')
-    self.assertEqual(
-        metrics.Bottleneck(16, 16, True)(learner, slow),
-        said + ' Acting mostly waits for environments: more environments '
-        '(--num_actors) give more frames, if cores are free.')
-    self.assertEqual(  # Atari's games share the cores.
-        metrics.Bottleneck(16, 2, False)(learner, slow),
-        metrics.Bottleneck(16, 16, True)(learner, slow))
-    self.assertEqual(metrics.Bottleneck(16, 2, True)(learner, fast), said)
-    bottleneck = metrics.Bottleneck(16, 2, True)
-    bottleneck({'learn': 1}, {'policy': 100, 'environment': 100})
-    self.assertIn('--num_actor_groups=16', bottleneck(
-        {'learn': 1, 'wait': 9}, {'policy': 101, 'environment': 109}))
-
   def test_totals(self):
     timers = [timing.StageTimer() for _ in range(2)]
     for timer in timers:

@@ -14,6 +14,7 @@ from scalable_agent.experience import timing
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.processes import signals
+from scalable_agent.runs import bottleneck
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import clipping
 from scalable_agent.runs import context as context_lib
@@ -113,9 +114,8 @@ class Log:
     self._unwritten: Update | None = None  # Since the last summary.
     self._policy_lag = self._longest_lag = float('nan')
     self._last_notes: Sequence[structs.Note] = []
-    self._bottleneck = metrics.Bottleneck(
-        config.num_actors, config.num_actor_groups,
-        shares.has_processes(config.level_name))
+    self._bottleneck = bottleneck.Bottleneck(
+        config, shares.has_processes(config.level_name))
     self._clipping = clipping.Watch(config)
     self._num_unrolls = 0  # Learned from, or added to a replay.
     self._progress_due = timing.Interval(

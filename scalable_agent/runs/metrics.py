@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Metrics of a run: bottleneck, curves on disk, progress."""
+"""Metrics of a run: curves on disk, progress."""
 
 import collections
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,55 +22,6 @@ _MAX_LINE_BYTES = 2**16
 _MAX_WHOLE = 10**16
 # Three hundred years.
 _LONGEST_ETA_S = 1e10
-
-
-class Bottleneck:
-  """Finds whether the actors or the learner wait."""
-
-  def __init__(self, num_actors: int, num_groups: int,
-               has_processes: bool) -> None:
-    """Takes `--num_actors` and `--num_actor_groups`, which advice can name.
-
-    More groups help environments with a process each, which wait for each
-    other. C++ threads share the cores already.
-    """
-    self._before: dict[tuple[str, str], tuple[float, float]] = {}
-    self._text = ''
-    self._advice = (
-        f'--num_actor_groups={num_actors} lets each environment wait only for '
-        'itself.' if has_processes and num_groups < num_actors else
-        'more environments (--num_actors) give more frames, if cores are free.')
-
-  def __call__(self, learner: Mapping[str, float],
-               actors: Mapping[str, float]) -> str:
-    """Returns a line, or '' without a clear answer and if nothing has changed.
-
-    `learner` are the seconds of the learner in each stage so far, with a stage
-    `wait`, and `actors` those of all actors together.
-    """
-    learner_share = self._share('learner', learner)
-    actor_share = self._share('actors', actors)
-    environment_share = self._share('actors', actors, 'environment')
-    text, share, advice = '', 0., ''
-    if learner_share > 0.5:
-      text, share = 'Acting is the bottleneck: the learner waits', learner_share
-      if environment_share > (1 - actor_share) / 2:
-        advice = f' Acting mostly waits for environments: {self._advice}'
-    elif actor_share > 0.5:
-      text, share = 'Learning is the bottleneck: the actors wait', actor_share
-    is_new, self._text = text != self._text, text
-    return (f'{text} {100 * share:.0f} % of the time.{advice}'
-            if text and is_new else '')
-
-  def _share(self, role: str, seconds: Mapping[str, float],
-             stage: str = 'wait') -> float:
-    """Returns the share of a stage of the time since the last call."""
-    now = seconds.get(stage, 0.), sum(seconds.values())
-    before = self._before.get((role, stage), (0., 0.))
-    self._before[role, stage] = now
-    spent, total = now[0] - before[0], now[1] - before[1]
-    # Seconds of a process that was restarted begin at 0 again.
-    return spent / total if 0 <= spent <= total and total else 0.
 
 
 class MetricsWriter:

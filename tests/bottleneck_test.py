@@ -1,0 +1,91 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the line that names a bottleneck."""
+
+from absl.testing import absltest
+from scalable_agent.runs import bottleneck as bottleneck_lib
+from scalable_agent.settings import config as config_lib
+
+
+def _bottleneck(num_groups, has_processes=True, **settings):
+  return bottleneck_lib.Bottleneck(config_lib.Config(
+      num_actors=16, num_actor_groups=num_groups, **settings), has_processes)
+
+
+class BottleneckTest(absltest.TestCase):
+
+  def test_is_said_once(self):
+    bottleneck = _bottleneck(2)
+    self.assertStartsWith(
+        bottleneck({'wait': 6, 'learn': 4}, {'wait': 1, 'policy': 9}),
+        'Acting is the bottleneck: the learner waits 60 % of the time. ')
+    # From now on, the learner has not waited.
+    self.assertEmpty(
+        bottleneck({'wait': 12, 'learn': 5}, {'wait': 1, 'policy': 18}))
+    self.assertStartsWith(
+        bottleneck({'wait': 12, 'learn': 15}, {'wait': 9, 'policy': 20}),
+        'Learning is the bottleneck: the actors wait 80 % of the time. ')
+    self.assertEmpty(
+        bottleneck({'wait': 17, 'learn': 20}, {'wait': 10, 'policy': 24}))
+    self.assertStartsWith(bottleneck(
+        {'wait': 17, 'learn': 30}, {'wait': 18, 'policy': 26}), 'Learning')
+    self.assertEmpty(bottleneck({}, {}))  # All processes were replaced.
+    bottleneck({}, {'wait': 20, 'policy': 1980})
+    self.assertEmpty(bottleneck({}, {'wait': 45, 'policy': 1045}))  # One was.
+
+  def test_slow_acting_has_advice(self):
+    learner = {'wait': 9, 'learn': 1}
+    slow, fast = ({'wait': 10, 'environment': seconds, 'policy': 4}
+                  for seconds in (5, 3))
+    said = 'Acting is the bottleneck: the learner waits 90 % of the time.'
+    self.assertEqual(
+        _bottleneck(2)(learner, slow),
+        said + ' Acting mostly waits for environments: --num_actor_groups=16 '
+        'lets each environment wait only for itself.')
+    self.assertEqual(
+        _bottleneck(16)(learner, slow),
+        said + ' Acting mostly waits for environments: more environments '
+        '(--num_actors) give more frames, if cores are free.')
+    self.assertEqual(  # Atari's games share the cores.
+        _bottleneck(2, has_processes=False)(learner, slow),
+        _bottleneck(16)(learner, slow))
+    self.assertEqual(
+        _bottleneck(2)(learner, fast), said + ' Acting mostly computes actions:'
+        ' fewer groups (--num_actor_groups) with more environments each make '
+        'fewer, larger policy steps.')
+    self.assertEqual(
+        _bottleneck(1)(learner, fast), said + ' Acting mostly computes actions:'
+        ' more environments (--num_actors) make larger policy steps.')
+    bottleneck = _bottleneck(2)
+    bottleneck({'learn': 1}, {'policy': 100, 'environment': 100})
+    self.assertIn('--num_actor_groups=16', bottleneck(
+        {'learn': 1, 'wait': 9}, {'policy': 101, 'environment': 109}))
+
+  def test_slow_learning_has_advice(self):
+    for settings, advice in (
+        (dict(), '--xla=all (small networks, or a GPU) or with a larger '
+         '--batch_size'),
+        (dict(xla='all'), 'a larger --batch_size'),
+        (dict(xla='all', algorithm='appo'),
+         'fewer --passes or a larger --batch_size'),
+        (dict(xla='all', algorithm='sac'), 'a smaller --updates_per_step')):
+      self.assertEqual(
+          _bottleneck(1, **settings)({'learn': 1}, {'wait': 9, 'policy': 1}),
+          'Learning is the bottleneck: the actors wait 90 % of the time. '
+          f'Learn faster with {advice}, which changes the results.')
+
+
+MUTATIONS = (
+    dict(file='runs/bottleneck', catches='test_slow_acting_has_advice', rows=(
+        ('slow environments are not seen', 'if environments > policy',
+         'if policy > environments'),
+        ('one group cannot be fewer', 'if num_groups > 1', 'if num_groups'),
+    )),
+    dict(file='runs/bottleneck', catches='test_slow_learning_has_advice', rows=(
+        ('compiled updates are proposed again', "if config.xla == 'all' else",
+         "if config.xla == '' else"),
+    )),
+)
+
+
+if __name__ == '__main__':
+  absltest.main()
