@@ -255,13 +255,14 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
   def test_progress(self):
     progress = metrics.Progress(1000, 10_000, num_recent=2)
     self.assertTrue(np.isnan(progress.mean_return))
+    self.assertIn('ETA ?', str(progress.measure(1000, 2.0)))
     self.assertIn('no episode finished yet', str(progress.measure(1500, 2.0)))
     progress.add_episodes(
         [structs.Episode('a', r, 1) for r in (9., 1., 2.)])
     line = str(progress.measure(2000, 2.5))
     self.assertStartsWith(line, '2,000 of 10,000 frames (20.0 %), ')
     self.assertIn('return 1.50 (2 episodes), policy lag 2.5', line)
-    self.assertIn('ETA ?', str(progress.measure(2000, 2.5)))
+    self.assertEqual(str(progress.measure(2000, 2.5)), line)  # No new frame.
 
   def test_an_end_that_is_too_far_away(self):
     progress = metrics.Progress(0, 10**18, num_recent=2)

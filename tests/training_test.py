@@ -3,6 +3,7 @@
 
 import builtins
 import contextlib
+import dataclasses
 import functools
 import io
 import os
@@ -396,6 +397,30 @@ class LogTest(parameterized.TestCase):
     self.assertEqual(writer.write_episodes.call_args.args[0], ['a'])
 
 
+  def test_the_panel_ends_at_the_last_frame(self):
+    actors = mock.Mock(seconds=dict)
+    actors.counts.return_value = {}
+    learner = mock.Mock(num_updates=0, num_env_frames=0)
+    panel = mock.Mock()
+    one = log.Log(
+        config_lib.Config(progress_secs=1e-9), learner, actors,
+        mock.Mock(updates_per_step=None, seconds=dict),
+        dataclasses.replace(_context(), panel=panel),
+        log.Outputs(mock.Mock(train_time_s=0.), mock.Mock(), None))
+    with contextlib.redirect_stdout(io.StringIO()):
+      for learner.num_env_frames in 10, 20:
+        one.print_progress(mock.Mock(learner=learner, notes=['note']))
+      learner.num_env_frames = 30
+      one.end(has_more=True)
+      self.assertFalse(panel.close.called)
+      one.end(has_more=False)
+    self.assertEqual([name for name, *_ in panel.mock_calls[-2:]],
+                     ['update', 'close'])
+    measured = panel.update.call_args.args[0]
+    self.assertEqual(measured.num_env_frames, 30)
+    self.assertGreater(measured.frames_per_s, 0)
+
+
 class LogWithoutOutputsTest(absltest.TestCase):
 
   def test_has_hooks_that_report_and_save_the_replay(self):
@@ -459,6 +484,11 @@ MUTATIONS = (
         ('a checkpoint is waited for after the last line',
          "stop, 'the end of the training')\n    print(",
          "stop, 'the checkpoint')\n    print("),
+    )),
+    dict(file='runs/log', catches='test_the_panel_ends_at_the_last_frame',
+         rows=(
+        ('the panel is not drawn at the end',
+         '        self._draw(panel, measured)\n', '        pass\n'),
     )),
     dict(file='runs/log',
          catches='test_sums_up_the_counts_of_all_learners', rows=(

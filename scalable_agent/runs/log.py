@@ -21,6 +21,7 @@ from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import messages
 from scalable_agent.runs import metrics
+from scalable_agent.runs import panel as panel_lib
 from scalable_agent.runs import reports as reports_lib
 from scalable_agent.runs import summaries
 from scalable_agent.settings import config as config_lib
@@ -185,16 +186,18 @@ class Log:
     elif self._progress_due():
       measured = self._progress.measure(
           update.learner.num_env_frames, self._policy_lag)
-      workers = messages.workers(self._counts())
       if self._context.panel:
-        self._context.panel.update(
-            measured, self._time_shares(), self._train_time_s(),
-            self._evaluated, workers.removeprefix(', '))
+        self._draw(self._context.panel, measured)
       else:
-        print(f'{measured}{workers}', flush=True)
+        print(f'{measured}{messages.workers(self._counts())}', flush=True)
     if self._bottleneck_due():
       line = self._bottleneck(self.timer.seconds, self._actors.seconds())
       print(line, end='\n' if line else '', flush=True)
+
+  def _draw(self, panel: panel_lib.Panel, measured: metrics.Measured) -> None:
+    panel.update(
+        measured, self._time_shares(), self._train_time_s(), self._evaluated,
+        messages.workers(self._counts()).removeprefix(', '))
 
   def write_summary(self, update: Update) -> None:
     """Writes scalars for TensorBoard if due."""
@@ -303,20 +306,23 @@ class Log:
     """
     if self._outputs is None:
       return
+    measured = self._progress.measure(
+        self._learner.num_env_frames, self._policy_lag)
     evaluator = self._outputs.evaluator
     if (evaluator and not has_more and not evaluator.is_up_to_date
         and not self._context.stop.is_set()):
       with messages.retry_later():
         self.save()  # Before the games, which may take long.
       self._evaluate(evaluator)
-    is_stopped = self._context.stop.is_set()
-    if self._context.panel and (is_stopped or not has_more):
-      self._context.panel.close()  # Later lines are printed below the panel.
+    is_stopped, panel = self._context.stop.is_set(), self._context.panel
+    if panel and (is_stopped or not has_more):
+      if not self._is_first_update:
+        self._draw(panel, measured)
+      panel.close()  # Later lines are printed below the panel.
     if is_stopped:
       how = '' if self._config.deterministic else ' with a checkpoint'
       print(f'\nStopping{how}. A second signal stops at once.')
-    print(self._progress.measure(
-        self._learner.num_env_frames, self._policy_lag))
+    print(measured)
     if self._unwritten and self._last_notes:  # The end of each curve.
       self._write_summary(self._unwritten)
     if self._feed.updates_per_step is not None:

@@ -223,6 +223,7 @@ class Progress:
   def restart(self, num_env_frames: int) -> None:
     """Measures the speed from this moment on."""
     self._speed = timing.Speed(num_env_frames)
+    self._last = num_env_frames, 0.
 
   def add_episodes(self, episodes: list[structs.Episode]) -> None:
     """Adds the returns of episodes to the recent returns."""
@@ -236,9 +237,12 @@ class Progress:
   def measure(self, num_env_frames: int, policy_lag: float) -> Measured:
     """Returns the progress, with the speed since the last call.
 
-    `policy_lag` is the lag in updates, mean over the batch.
+    Without new frames, the speed is that of the last call. `policy_lag` is the
+    lag in updates, mean over the batch.
     """
-    frames_per_s = self._speed(num_env_frames)
+    if num_env_frames != self._last[0]:
+      self._last = num_env_frames, self._speed(num_env_frames)
+    frames_per_s = self._last[1]
     left_s = max(self._total - num_env_frames, 0) / (frames_per_s or np.inf)
     eta = (str(datetime.timedelta(seconds=round(left_s)))
            if frames_per_s > 0 and left_s < _LONGEST_ETA_S else '?')
