@@ -11,7 +11,7 @@ both are also trained with RescaleAction and VecNormalize. stable-baselines3 has
 a virtual environment of its own, see venvs.py.
 
 The result of a run is the mean return of the last policy, over the same number
-of episodes, with the most likely actions. `+-` is the standard error over the
+of episodes, with the most likely actions if not said otherwise. `+-` is the standard error over the
 seeds, or of one seed over its episodes, though seeds differ by more. Ours is
 better or worse than the best one of stable-baselines3 if the means differ by
 more than two standard errors of the difference, else equal. Seconds are those
@@ -41,7 +41,12 @@ from scalable_agent.scores import evaluations
 import venvs
 
 # Of environments; our own Python needs these packages, too.
-_PACKAGES = ('flappy-bird-gymnasium==0.4.0', 'highway-env==1.12.1')
+_PACKAGES = ('flappy-bird-gymnasium==0.4.0', 'highway-env==1.12.1',
+             'gymnasium-cartpole-swingup==0.1.8',
+             'gymnasium-robotics==1.4.2', 'gymnasium-snake-game==0.2.1',
+             'minigrid==3.2.0')
+# These ask for an older gymnasium, and work with a newer one.
+_OLD_PACKAGES = ('gymnasium-2048==0.1.2', 'gymnasium-mars-lander==2.1.0')
 _REQUIREMENTS = ('stable-baselines3==2.9.2',
                  'gymnasium[box2d,mujoco,toy-text]', 'mujoco==3.3.7',
                  *_PACKAGES)
@@ -50,12 +55,13 @@ _WORKER = _ROOT / 'benchmarks' / 'peers' / 'sb3_own_problems.py'
 
 
 class Problem(NamedTuple):
-  """An environment, and its number of frames."""
+  """An environment, its number of frames, and its evaluation."""
   level: str
   frames: int
   is_continuous: bool = False
   kwargs: dict[str, Any] = {}
   episodes: int = 50
+  is_greedy: bool = True
 
 
 PROBLEMS = {
@@ -81,6 +87,19 @@ PROBLEMS = {
         {'use_lidar': False}),
     'reacher': Problem('Reacher-v5', 10_000, True),
     'frozen_lake': Problem('FrozenLake-v1', 50_000),
+    'pictures': Problem('benchmarks.pictures:Pictures-v0', 50_000),
+    'cartpole_swingup': Problem(
+        'gymnasium_cartpole_swingup:CartPoleSwingUp-v0', 20_000, True),
+    'mars_lander': Problem(
+        'gymnasium_mars_lander:gymnasium_mars_lander/MarsLander-v1', 20_000,
+        True),
+    # The most likely action may change nothing, for ever.
+    '2048': Problem(
+        'gymnasium_2048:gymnasium_2048/TwentyFortyEight-v0', 100_000, False,
+        {'max_episode_steps': 2000}, is_greedy=False),
+    'snake': Problem('gymnasium_snake_game:Snake-v1', 100_000, False,
+                     {'max_episode_steps': 2000}, is_greedy=False),
+    'fetch_reach': Problem('gymnasium_robotics:FetchReach-v4', 10_000, True),
 }
 
 
@@ -123,7 +142,8 @@ def ours(name: str, seed: int, out: pathlib.Path,
   frames = int(problem.frames * args.share)
   with running.start([
       *flags, f'--total_environment_frames={frames}', f'--seed={seed}',
-      f'--eval_every_frames={frames}', '--test_greedy',
+      f'--eval_every_frames={frames}',
+      f'--test_greedy={str(problem.is_greedy).lower()}',
       f'--eval_num_episodes={problem.episodes}'], directory / 'train') as run:
     try:
       run.wait(args.timeout_s)
@@ -145,7 +165,7 @@ def peer(name: str, program: str, seed: int, python: str,
   settings = {
       'level': problem.level, 'kwargs': problem.kwargs, 'algorithm': algorithm,
       'frames': int(problem.frames * args.share), 'seed': seed,
-      'episodes': problem.episodes,
+      'episodes': problem.episodes, 'is_greedy': problem.is_greedy,
       'torch_threads': args.torch_threads, 'is_normalised': bool(wrappers)}
   done = subprocess.run(
       [python, str(_WORKER), json.dumps(settings)], cwd=_ROOT, check=False,
@@ -234,7 +254,7 @@ def main() -> None:
   out = args.out.absolute()
   out.mkdir(parents=True, exist_ok=True)
   python = venvs.make(pathlib.Path(args.venvs) / 'own_problems',
-                      [args.torch, *_REQUIREMENTS])
+                      [args.torch, *_REQUIREMENTS], _OLD_PACKAGES)
   file = out / 'own_problems.json'
   results = [Result(**row) for row in json.loads(file.read_text())
              ] if file.exists() else []

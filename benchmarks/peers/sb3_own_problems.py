@@ -3,9 +3,9 @@
 
 The argument is JSON: `level` (`module:name`, or a name), `kwargs` of the
 environment, `algorithm` (PPO or SAC), `frames`, `seed`, `episodes` of the
-evaluation, `torch_threads`, and `is_normalised`: with RescaleAction,
-VecNormalize and its defaults. Prints JSON: the `returns` of the evaluation with
-deterministic actions, and `seconds` of the training.
+evaluation, `is_greedy`: with deterministic actions, `torch_threads`, and
+`is_normalised`: with RescaleAction, VecNormalize and its defaults. Prints JSON:
+the `returns` of the evaluation, and `seconds` of the training.
 """
 
 import json
@@ -16,6 +16,7 @@ import gymnasium
 import stable_baselines3
 from stable_baselines3.common import env_util
 from stable_baselines3.common import evaluation
+from stable_baselines3.common import preprocessing
 from stable_baselines3.common import vec_env
 import torch
 
@@ -43,11 +44,15 @@ def main(settings):
     keys = [name for name, part in parts.items()
             if isinstance(part, gymnasium.spaces.Box)] if isinstance(
                 parts, gymnasium.spaces.Dict) else None
-    has_numbers = keys or isinstance(parts, gymnasium.spaces.Box)
+    # Images stay bytes: the policy divides them by 255.
+    has_numbers = keys or (isinstance(parts, gymnasium.spaces.Box)
+                           and not preprocessing.is_image_space(parts))
     env = vec_env.VecNormalize(
         env, norm_obs=bool(has_numbers), norm_obs_keys=keys)
   policy = ('MultiInputPolicy' if isinstance(
-      env.observation_space, gymnasium.spaces.Dict) else 'MlpPolicy')
+      env.observation_space, gymnasium.spaces.Dict) else
+            'CnnPolicy' if preprocessing.is_image_space(
+                env.observation_space) else 'MlpPolicy')
   model = getattr(stable_baselines3, settings['algorithm'])(
       policy, env, seed=settings['seed'], device='cpu')
   start_s = time.monotonic()
@@ -62,7 +67,7 @@ def main(settings):
     if statistics.norm_obs:
       tested.obs_rms = statistics.obs_rms
   returns, _ = evaluation.evaluate_policy(
-      model, tested, settings['episodes'], deterministic=True,
+      model, tested, settings['episodes'], deterministic=settings['is_greedy'],
       return_episode_rewards=True)
   print(json.dumps({'returns': [float(r) for r in returns],
                     'seconds': seconds, 'frames': model.num_timesteps}))
