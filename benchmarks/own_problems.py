@@ -11,12 +11,13 @@ both are also trained with RescaleAction and VecNormalize. stable-baselines3 has
 a virtual environment of its own, see venvs.py.
 
 The result of a run is the mean return of the last policy, over the same number
-of episodes, with the most likely actions if not said otherwise. `+-` is the standard error over the
-seeds, or of one seed over its episodes, though seeds differ by more. Ours is
-better or worse than the best one of stable-baselines3 if the means differ by
-more than two standard errors of the difference, else equal. Seconds are those
-of the training; the programs take turns. Writes own_problems.json after each
-run, and own_problems.md; a run that is in the file is not run again.
+of episodes, with the most likely actions if not said otherwise. `+-` is the
+standard error over the seeds, or of one seed over its episodes, though seeds
+differ by more. Ours is better or worse than the best one of stable-baselines3
+if the means differ by more than two standard errors of the difference, else
+equal. Seconds are those of the training; the programs take turns. Writes
+own_problems.json after each run, and own_problems.md; a run that is in the file
+is not run again.
 """
 
 import argparse
