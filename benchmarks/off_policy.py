@@ -7,8 +7,8 @@
 
 The peers: stable-baselines3, SBX (its twin in JAX) and, for sac and dqn, XuanCe
 with TensorFlow. XuanCe does the same work, and once more runs as by default:
-four environments (dqn: ten, 128 and 128 units) and one update with a batch of
-256 after a step of all, which is less learning per step. Each peer runs in a
+four environments (dqn: ten environments, layers of 128 and 128 units) and one
+update with a batch of 256 after a step of all. Each peer runs in a
 virtual environment of its own, see peers.py. The work (`--what`):
 
 *   sac, td3, ddpg: HalfCheetah-v5, networks of 256 and 256 units, batches of
@@ -93,7 +93,7 @@ _PEER_SETTINGS = {
              'arguments': {**_EVERY_FOUR, 'buffer_size': 20_000}}}
 _PEER_SETTINGS['updates'] = _PEER_SETTINGS['sac']
 _XUANCE_WORK = ('sac', 'dqn')
-# As by default, batches are of 256; all else is left as in its configurations.
+# Its batch size, for `_batch_size`; learning starts as that of the others.
 _XUANCE_DEFAULTS = {'arguments': {'learning_starts': 1000, 'batch_size': 256}}
 _WORK = ('sac', 'td3', 'ddpg', 'dqn', 'pong', 'mpo', 'updates', 'memory')
 _OF_CALLS = ('updates', 'memory')

@@ -86,7 +86,8 @@ _INTERNAL = 'These modules are internal: they may change at any time.'
 LINK = re.compile(r'(?<=\]\()(?!\w+:|#)([^()\s#]+)(?=[)#])')
 # Letters of a word that a narrow cell may break.
 _LONG_WORD = 9
-# The text of code within a line; blocks begin with <pre> or an empty span.
+# The text of code within a line; blocks begin with <pre>, perhaps with an empty
+# span.
 _INLINE_CODE = re.compile(
     '(?<=<code>)(?<!<pre><code>)(?<!<pre><span></span><code>)[^<]+(?=</code>)')
 
@@ -461,5 +462,5 @@ def on_page_content(html, page, config, files):
 
 
 def _marked_word(word: re.Match[str]) -> str:
-  size = 'long ' * (len(word[0]) >= _LONG_WORD)
-  return f'<span class="{size}word">{word[0]}</span>'
+  kind = 'long word' if len(word[0]) >= _LONG_WORD else 'word'
+  return f'<span class="{kind}">{word[0]}</span>'

@@ -55,6 +55,11 @@ class BottleneckTest(absltest.TestCase):
     self.assertEqual(
         _bottleneck(1)(learner, fast), said + ' Acting mostly computes actions:'
         ' more environments (--num_actors) make larger policy steps.')
+    self.assertEqual(  # Groups share policy steps.
+        _bottleneck(2, dynamic_batching=True)(learner, fast),
+        _bottleneck(1)(learner, fast))
+    for actors in ({}, {'wait': 9}):  # No worker has sent times.
+      self.assertEqual(_bottleneck(2)(learner, actors), said)
     bottleneck = _bottleneck(2)
     bottleneck({'learn': 1}, {'policy': 100, 'environment': 100})
     self.assertIn('--num_actor_groups=16', bottleneck(
@@ -67,6 +72,10 @@ class BottleneckTest(absltest.TestCase):
         (dict(xla='all'), 'a larger --batch_size'),
         (dict(xla='all', algorithm='appo'),
          'fewer --passes or a larger --batch_size'),
+        (dict(xla='all', algorithm='appo', passes=1), 'a larger --batch_size'),
+        (dict(xla='all', algorithm='appo', replay_capacity=16,
+              target_policy_period=1), 'a larger --batch_size'),
+        (dict(xla='all', algorithm='appo', batch_size=16), 'fewer --passes'),
         (dict(xla='all', algorithm='sac'), 'a smaller --updates_per_step')):
       self.assertEqual(
           _bottleneck(1, **settings)({'learn': 1}, {'wait': 9, 'policy': 1}),
@@ -79,10 +88,17 @@ MUTATIONS = (
         ('slow environments are not seen', 'if environments > policy',
          'if policy > environments'),
         ('one group cannot be fewer', 'if num_groups > 1', 'if num_groups'),
+        ('groups that share steps', ' and not config.dynamic_batching', ''),
+        ('no time is time of policies', 'elif policy:', 'else:'),
     )),
     dict(file='runs/bottleneck', catches='test_slow_learning_has_advice', rows=(
         ('compiled updates are proposed again', "if config.xla == 'all' else",
          "if config.xla == '' else"),
+        ('one pass could be fewer', '(config.passes or 1) > 1 and', 'True and'),
+        ('a ring has passes', ' and not config.replay_capacity', ''),
+        ('a batch is larger than its collection',
+         'if not config.batch_size >= config.unrolls_per_collect > 0', 'if True'
+         ),
     )),
 )
 

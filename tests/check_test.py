@@ -27,6 +27,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _VECTOR = structs.ArraySpec((3,), np.dtype(np.float32))
 _FRAME = structs.ArraySpec((8, 8, 3), np.dtype(np.uint8))
 _PART = trial.Part('Box', -1., 1.)
+_GOALS = {'achieved_goal': _PART, 'desired_goal': _PART}
 
 
 def _name(kind):
@@ -48,7 +49,7 @@ def _facts(**changes):
       {'frame': _PART}, 'Discrete(2)',
       structs.EnvironmentSpec(_VECTOR, structs.ActionSpec((2,)), 1),
       {}, np.ones(100), [10] * 10, [10.] * 10, 10, .1, 10, .001, True, True,
-      '', [], False, True, [])
+      '', [], has_time_limit=False, can_use_hindsight=True)
   return facts._replace(**changes)
 
 
@@ -104,6 +105,20 @@ class ReportTest(parameterized.TestCase):
         r'Rewards are not changed \(--reward_clipping=none\)\.')
     self.assertEndsWith(output,
                         'Actions are not repeated (--num_action_repeats=1).')
+
+  @parameterized.parameters(
+      ('Limited', 'No time limit is known'), ('Masked', 'Not used as a mask'))
+  def test_no_remark(self, kind, text):
+    code, output = _check(_name(kind))
+    self.assertEqual(code, 0, output)
+    self.assertNotIn(text, output)
+
+  def test_goals(self):
+    _, output = _check('bit_flipping')
+    self.assertIn('--recipe=ddqn_bit_flipping', output)
+    _, output = _check(_name('Goals'))  # Without compute_reward.
+    self.assertIn('--recipe=appo_vectors', output)
+    self.assertRegex(output, r'hindsight\s+needs\s+goals\s+of\s+type\s+Box')
 
   def test_units_of_the_environment(self):
     with mock.patch.object(sys, 'argv', ['experiment.py']):
@@ -282,17 +297,17 @@ class AdviceTest(parameterized.TestCase):
       (_continuous(parts={'frame': _PART._replace(low=-400.)}), 'sac_vectors'),
       (_continuous(parts={'frame': _PART._replace(space='Discrete(500)',
                                                   high=499.)}), 'sac_vectors'),
-      (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART},
-              has_compute_reward=False), 'appo_vectors'),
+      (_facts(parts=_GOALS,
+              can_use_hindsight=False), 'appo_vectors'),
       (_facts(spec=structs.EnvironmentSpec(
           {'a': _VECTOR, 'b': _FRAME}, structs.ActionSpec((2,)), 1)),
        'appo_frames'),
-      (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART}),
+      (_facts(parts=_GOALS),
        'ddqn_bit_flipping'),
-      (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART},
+      (_facts(parts=_GOALS,
               spec=structs.EnvironmentSpec(
                   _VECTOR, structs.ActionSpec((3, 2)), 1)), 'appo_vectors'),
-      (_continuous(parts={'achieved_goal': _PART, 'desired_goal': _PART}),
+      (_continuous(parts=_GOALS),
        'sac_fetch_reach'))
   def test_recipe(self, facts, recipe):
     self.assertEqual(check.advise(facts).recipe, recipe)
@@ -317,11 +332,14 @@ class AdviceTest(parameterized.TestCase):
       (_facts(differs=False), 1), (_facts(checker=None), 1),
       (_facts(rewards=np.zeros(100)), 1),
       (_facts(unused_masks=['action_masks()']), 1), (_facts(step_s=1.), 1),
-      (_facts(parts={'achieved_goal': _PART, 'desired_goal': _PART},
-              has_compute_reward=False), 1),
+      (_facts(step_s=1., spec=structs.EnvironmentSpec(  # Not with ddqn.
+          _VECTOR, structs.ActionSpec((3, 2)), 1)), 0),
+      (_facts(step_s=1., parts=_GOALS), 0),
+      (_facts(parts=_GOALS, can_use_hindsight=False), 1),
       (_facts(lengths=[9, 10], num_terminated=2), 1),
       (_facts(lengths=[9, 10], num_terminated=1), 0),
-      (_facts(lengths=[9, 10], num_terminated=2, has_time_limit=True), 0))
+      (_facts(lengths=[9, 10], num_terminated=2, has_time_limit=True), 0),
+      (_facts(lengths=[9, 10], num_terminated=2, has_time_limit=None), 0))
   def test_remarks(self, facts, number):
     self.assertLen(check.advise(facts).remarks, number)
     self.assertEmpty(check.faults(facts))
@@ -411,14 +429,23 @@ MUTATIONS = (
         ('observations are not compared',
          'x == y and all(np.array_equal(a[name], b[name]) for name in a)',
          'x == y'),
-        ('masks in infos are not seen',
-         "*([\"info['action_mask']\"] if isinstance", '*([] if isinstance'),
-        ('masks of methods are not seen', "(['action_masks()'] if", '([] if'),
+        ('masks in infos are not seen', 'spaces.MASK in self._info)', 'False)'),
+        ('masks of methods are not seen',
+         "env.has_wrapper_attr('action_masks')", 'False'),
         ('bounds of the first number only', 'space.low.min():g',
          'space.low[0] - 1:g'),
         ('the mask is not looked at',
          'if checks and not spaces.has_mask(env.observation_space) and (',
          'if checks and ('),
+    )),
+    dict(file='environments/trial', catches='test_no_remark', rows=(
+        ('masks that agents see are named',
+         'if spaces.MASK in self._spaces or not size:', 'if not size:'),
+        ('no time limit is known', 'env.spec.max_episode_steps is not None',
+         'False'),
+    )),
+    dict(file='environments/trial', catches='test_goals', rows=(
+        ('hindsight cannot be used', 'goals.can_use_hindsight(env)', 'False'),
     )),
     dict(file='environments/trial',
          catches='test_the_same_as_gymnasium_alone', rows=(
@@ -433,14 +460,15 @@ MUTATIONS = (
         ('zeros count', 'np.abs(rewards[rewards != 0])', 'np.abs(rewards)'),
         ('one large reward is enough', 'float(sizes.mean())',
          'float(sizes.max())'),
-        ('hindsight without compute_reward', 'and facts.has_compute_reward\n',
+        ('hindsight without compute_reward', 'and facts.can_use_hindsight\n',
          '\n'),
     )),
     dict(file='modes/check', catches='test_remarks', rows=(
-        ('time limits are not known', ' and not facts.has_time_limit', ''),
+        ('time limits are not known', ' and facts.has_time_limit is False',
+         ''),
         ('cut episodes do not count',
          'and facts.num_terminated == len(facts.lengths)', ''),
-        ('fast steps are slow', 'step_s >= _SLOW_STEP_S', 'step_s >= 0'),
+        ('fast steps are slow', '>= _SLOW_STEP_S', '>= 0'),
     )),
     dict(file='modes/check', catches='test_large_observations', rows=(
         ('every vector is a picture', ' and spec.dtype == np.uint8', ''),

@@ -162,6 +162,17 @@ class BrokenOptions(_Checked):
     return super().reset(seed=seed)
 
 
+class Goals(_Checked):
+  """Goals without `compute_reward`."""
+  observation_space = spaces.Dict({
+      name: spaces.Box(-1, 1, (3,), np.float32)
+      for name in ('achieved_goal', 'desired_goal')})
+
+  def _observation(self):
+    return {name: super(Goals, self)._observation()
+            for name in ('achieved_goal', 'desired_goal')}
+
+
 class OtherMasks(_Checked):
   """Masks that agents do not know."""
   observation_space = spaces.Dict({
@@ -212,3 +223,4 @@ class Masked(_Checked):
 
 for _env in _Checked.__subclasses__():
   gymnasium.register(f'checked/{_env.__name__}-v0', _env)
+gymnasium.register('checked/Limited-v0', Chance, max_episode_steps=1000)

@@ -191,7 +191,7 @@ class GroupsTest(parameterized.TestCase):
   def test_by_reset_and_length(self, reset_s, length, num_envs, expected):
     facts = trial.Facts(
         {}, '', mock.Mock(), {}, np.zeros(1000), [length], [0.], 0, .2, 10,
-        10 * reset_s, None, None, None, [], False, False, [])
+        10 * reset_s, None, None, None, [])
     self.assertEqual(shares.groups_for(facts, num_envs, 2), expected)
     self.assertEqual(shares.groups_for(None, num_envs, 2), 2)
 
@@ -208,7 +208,7 @@ class GroupsTest(parameterized.TestCase):
     config = config_lib.Config(
         level_name='fake_environments:Slow', num_actors=3)
     facts = trial.Facts({}, '', mock.Mock(), {}, np.zeros(9), [3] * 3, [0.] * 3,
-                        0, .01, 3, 3., None, None, None, [], False, False, [])
+                        0, .01, 3, 3., None, None, None, [])
     made = mock.Mock(return_value=[])
     with mock.patch.object(shares.environments, 'make_groups', made):
       for played, expected in ((facts, 3), (errors.LevelError('no'), 2)):

@@ -134,21 +134,18 @@ class NextTest(absltest.TestCase):
     with open(os.path.join(self.best, 'means.json'), 'w') as f:
       json.dump({'ckpt-0': 900., f'ckpt-{number}': mean}, f)
 
-  def _next(self, program='/x/experiment.py', level='catch', only_here=False):
+  def _next(self, program='/x/experiment.py', only_here=False):
     with mock.patch.object(sys, 'argv', [program]):
-      return _printed(messages.print_next, self.logdir, level, only_here)
+      return _printed(messages.print_next, self.logdir, only_here)
 
   def test_without_evaluations(self):
     self.assertEqual(self._next(), (
-        'Next, test the agent, draw the curves, record videos:\n'
+        'Next, test the agent, draw the curves, record videos (of environments '
+        'with pictures):\n'
         f"  python experiment.py --logdir='{self.logdir}' --mode=test\n"
         f"  python experiment.py --logdir='{self.logdir}' --mode=plot\n"
         f"  python experiment.py --logdir='{self.logdir}' --mode=video\n"))
     self.assertIn('  scalable-agent --logdir=', self._next('scalable-agent'))
-    self.assertStartsWith(
-        self._next(level='examples.shop:shop/Pricing-v0'),
-        'Next, test the agent, draw the curves, record videos of environments '
-        'with pictures:\n')
     self.assertEqual(
         re.findall(r'--mode=(\w+)', self._next(only_here=True)), ['plot'])
 
@@ -201,10 +198,6 @@ class NextTest(absltest.TestCase):
 
 
 MUTATIONS = (
-    dict(file='runs/messages', catches='test_without_evaluations', rows=(
-        ('videos of all levels are promised', "if ':' in level_name else",
-         "if '*' in level_name else"),
-    )),
     dict(file='learning/feeds', catches='test_a_feed_that_waits_says_so', rows=(
         ('nothing is said while a thread collects',
          '        self.waiting()\n        continue', '        continue'),

@@ -245,6 +245,7 @@ class AdamTest(tf.test.TestCase, parameterized.TestCase):
     variables = [tf.Variable(part) for part in value]
     optimizer = optimizers.Adam(.1, beta_1=.8, beta_2=.95, epsilon=.3)
     optimizer.build(variables)
+    optimizer.update_steps([], .1)
     for t in range(1, 8):
       gradient = rng.normal(size=[2, 4, 3])
       m = .8 * m + .2 * gradient
@@ -462,6 +463,7 @@ MUTATIONS = (
          'm=self._velocities[index]'),
         ('Adam: slots of the first variable', 'v=self._velocities[index]',
          'v=self._velocities[0]'),
+        ('Adam: no gradients', 'if not pairs:', 'if pairs is None:'),
         ('Adam: the first variable alone',
          'for gradient, variable in pairs:',
          'for gradient, variable in pairs[:1]:'),

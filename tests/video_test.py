@@ -361,8 +361,8 @@ class VideoModeTest(absltest.TestCase):
     self.assertEqual(code, 1)
     self.assertRegex(
         output.splitlines()[-1], r'^scalable_agent: environment \d \(memory\) '
-        'raised EnvironmentSpecError: no video can be recorded: .*float32 .3., '
-        'is no picture, .*metadata')
+        'raised EnvironmentSpecError: no video can be recorded: float32 .3. of '
+        'the observation is no picture. .*metadata')
     self.assertNotIn('Traceback', output)
     self.assertNotIn('  File ', output)  # No code of the user is at fault.
     self.assertNotIn('videos', os.listdir(logdir))

@@ -31,6 +31,11 @@ _KEEPS_REWARDS = (
     gymnasium.wrappers.PassiveEnvChecker)
 
 
+def can_use_hindsight(env: gymnasium.Env) -> bool:
+  """Returns whether an environment has goals, and rewards of other goals."""
+  return len(_goal_spaces(env)) == 2 and env.has_wrapper_attr('compute_reward')
+
+
 class Goals:
   """The rewards of a goal environment.
 
@@ -46,7 +51,7 @@ class Goals:
     """
     env = base.build(level_name, factory)
     self._goals = _goal_spaces(env)
-    if len(self._goals) < 2 or not env.has_wrapper_attr('compute_reward'):
+    if not can_use_hindsight(env):
       raise errors.EnvironmentSpecError(
           f'{level_name} has no goals to learn from in hindsight: its '
           'observations need a Box achieved_goal and a Box desired_goal, and '

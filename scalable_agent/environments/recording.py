@@ -241,9 +241,10 @@ def _picture(
     env: gymnasium.Env, observation: base.RawObservation) -> np.ndarray:
   """Returns a picture of the environment, uint8 `[H, W, 3]`."""
   picture = env.render() if env.render_mode == 'rgb_array' else None
+  is_rendered = picture is not None
   # Not by the numbers of one picture: a video has one scale.
-  is_board = picture is None and _has_marks(env.observation_space)
-  if picture is None:
+  is_board = not is_rendered and _has_marks(env.observation_space)
+  if not is_rendered:
     picture = (observation.get('frame') if isinstance(observation, dict)
                else None if isinstance(observation, tuple) else observation)
   picture = np.asarray(0 if picture is None else picture)
@@ -261,10 +262,10 @@ def _picture(
   if picture.ndim != 3 or picture.dtype != np.uint8 or (
       picture.shape[-1] not in (1, 3, 4)):
     raise errors.EnvironmentSpecError(
-        f'no video can be recorded: the observation, {found}, is no picture, '
-        'and the environment renders none. A class that renders has '
-        '"rgb_array" in metadata["render_modes"], and a method render that '
-        'returns uint8 [H, W, 3].')
+        f'no video can be recorded: {found} of '
+        f'{"render" if is_rendered else "the observation"} is no picture. A '
+        'class that renders has "rgb_array" in metadata["render_modes"], and a '
+        'method render that returns uint8 [H, W, 3].')
   return np.broadcast_to(picture[..., :3], [*picture.shape[:2], 3])
 
 

@@ -2,7 +2,7 @@
 """A trial of an environment: random steps, and the facts that they show."""
 
 import collections
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import re
 import signal
@@ -15,6 +15,7 @@ from gymnasium.utils import env_checker
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import goals
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
 from scalable_agent.processes import shared_arrays
@@ -67,8 +68,9 @@ class Facts(NamedTuple):
     checker: the fault that gymnasium's checker found, '' for none, None if the
       checker was not run: resets are slow, or some actions are invalid.
     warnings: warnings of the environment and of the checker, each once.
-    has_time_limit: whether the environment is registered with a time limit.
-    has_compute_reward: whether hindsight can compute rewards of other goals.
+    has_time_limit: whether the environment is registered with a time limit;
+      None if the environment is not registered.
+    can_use_hindsight: see `goals.can_use_hindsight`.
     unused_masks: places that may have masks of actions, which agents do not
       look at.
   """
@@ -87,9 +89,9 @@ class Facts(NamedTuple):
   differs: bool | None
   checker: str | None
   warnings: list[str]
-  has_time_limit: bool
-  has_compute_reward: bool
-  unused_masks: list[str]
+  has_time_limit: bool | None = None
+  can_use_hindsight: bool = False
+  unused_masks: Sequence[str] = ()
 
   def resets_hold_up(self, num_environments: int) -> bool:
     """Whether a group of environments mostly waits for resets.
@@ -118,6 +120,7 @@ class Trial:
     self._env: gymnasium.Env | None = None
     self._outside: collections.Counter[str] = collections.Counter()
     self._num_terminated = self._num_resets = 0
+    self._info: object = None  # Of the last reset.
     self._rewards: list[float] = []
     self._lengths: list[int] = []
     self._returns: list[float] = []
@@ -203,27 +206,28 @@ class Trial:
       checker = self._check(env)
     texts = (_COLOURS.sub('', str(warning.message)) for warning in caught)
     return Facts(
-        self._parts, spaces.in_a_line(env.action_space),
+        self._parts, _text_of(env.action_space),
         structs.EnvironmentSpec(self._layout.spec, self._action, 1),
         dict(self._outside), np.array(self._rewards),
         self._lengths, self._returns, self._num_terminated, self._step_s,
         self._num_resets, self._reset_s, repeats, differs, checker,
         [text for text in dict.fromkeys(texts)
          if not _NEEDLESS.search(text)][:_MAX_WARNINGS],
-        env.spec is not None and env.spec.max_episode_steps is not None,
-        hasattr(env.unwrapped, 'compute_reward'), self._unused_masks(env))
+        env.spec and env.spec.max_episode_steps is not None,
+        goals.can_use_hindsight(env), self._unused_masks(env))
 
   def _unused_masks(self, env: gymnasium.Env) -> list[str]:
     """Returns `unused_masks` of `Facts`."""
-    if spaces.MASK in self._spaces:
+    size = sum(self._action.num_values)
+    if spaces.MASK in self._spaces or not size:  # Continuous: no masks.
       return []
-    return [
-        *(["info['action_mask']"] if isinstance(self._info, Mapping)
-          and spaces.MASK in self._info else []),
-        *(['action_masks()'] if hasattr(env.unwrapped, 'action_masks')
-          else []),
-        *(f'the part {name}' for name in self._spaces
-          if 'mask' in name.lower())]
+    found = {
+        "info['action_mask']": isinstance(self._info, Mapping) and (
+            spaces.MASK in self._info),
+        'action_masks()': env.has_wrapper_attr('action_masks'),
+        **{f'the part {name}': 'mask' in name.lower() and part.shape == (size,)
+           for name, part in self._spaces.items()}}
+    return [place for place, is_there in found.items() if is_there]
 
   def _compare(self, env: gymnasium.Env,
                end_s: float) -> tuple[bool | None, bool | None]:

@@ -177,7 +177,7 @@ def apply(optimizer: tf.keras.optimizers.Optimizer,
   # graph of that sum, and thus of the update, until the program ends.
   pairs = [(gradient, variable) for gradient, variable in zip(
       gradients, variables, strict=True) if gradient is not None]
-  if isinstance(optimizer, optimizers_lib.Adam) and pairs:
+  if isinstance(optimizer, optimizers_lib.Adam):
     optimizer.update_steps(pairs, learning_rate)
   else:
     for gradient, variable in pairs:

@@ -64,8 +64,9 @@ class Adam(tf.keras.optimizers.Adam):
   def update_steps(self, pairs: Sequence[tuple[Gradient, tf.Variable]],
                    learning_rate: tf.Tensor) -> None:
     """Updates the variables, of one dtype, of pairs `(gradient, variable)`."""
-    # The powers are computed once. Powers for each variable would be a quarter
-    # of the operations of an update of SAC.
+    if not pairs:
+      return
+    # Powers for each variable would be a quarter of SAC's operations.
     dtype = pairs[0][1].dtype
     beta_1, beta_2 = (
         tf.constant(beta, dtype) for beta in (self.beta_1, self.beta_2))

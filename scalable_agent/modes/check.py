@@ -107,56 +107,19 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
 
   `has_processes`: whether training steps such environments in processes.
   """
-  num_steps, size = len(facts.rewards), facts.spec.action.size
-  step_s = facts.step_s / num_steps
+  step_s = facts.step_s / len(facts.rewards)
   recipe, reason = _recipe(facts)
   flags: dict[str, str] = {}
-  remarks = []
-  if size and not facts.action_space.startswith('Box(-1.0, 1.0,'):
-    remarks.append(
-        'Agents act within [-1, 1], scaled to the bounds of '
-        f'{facts.action_space}.')
-  if facts.differs is False:
-    remarks.append('Three seeds gave the same episode. A random environment '
-                   'draws from self.np_random.')
-  if facts.unused_masks:
-    remarks.append(
-        f'Not used as a mask of actions: {", ".join(facts.unused_masks)}. A '
-        f'mask is the part {_MASK} of a Dict observation.')
-  if facts.checker is None:
-    remarks.append("gymnasium's checker was not run: " + (
-        'it does not know the action_mask.' if _MASK in facts.parts else
-        'its resets would take too long.'))
+  remarks = [*_about_rules(facts), *_about_episodes(facts),
+             *_about_steps(recipe, facts), *_about_sizes(facts)]
   if not facts.lengths:
     flags['environment_kwargs'] = (
         f'{{"max_episode_steps": {_MAX_EPISODE_STEPS}}}')
-    remarks.append(
-        f'No episode ended in {num_steps:,} steps. If episodes never end, a '
-        'time limit lets the program report returns: max_episode_steps.')
-  elif (len(set(facts.lengths)) > 1 and not facts.has_time_limit
-        and facts.num_terminated == len(facts.lengths)):
-    remarks.append(
-        'No time limit is known: an agent may find actions that never end an '
-        'episode. A limit: max_episode_steps of gymnasium.register.')
-  if _GOALS <= set(facts.parts) and not facts.has_compute_reward:
-    remarks.append('Goals are taken as a part of the observation: hindsight '
-                   'needs a method compute_reward.')
-  if not facts.rewards.any():
-    remarks.append(
-        f'All {num_steps:,} rewards were 0. An agent learns nothing before '
-        'the first other reward: reward steps on the way, too.')
-  if recipe == 'sac_vectors' and step_s < _SLOW_STEP_S:
-    remarks.append('Steps are fast: appo_vectors needs more frames, but may '
-                   'reach the same return in less time.')
-  if not facts.spec.action.size and step_s >= _SLOW_STEP_S:
-    remarks.append('Steps are slow: --algorithm=ddqn learns from each step '
-                   'many times, and may need fewer frames.')
   mean_size = _mean_size(facts.rewards)
   if recipe == 'sac_vectors' and mean_size > _LARGE_REWARD:
     flags['reward_scale'] = f'{float(f"{1 / mean_size:.0e}"):g}'
-  remarks += _about_sizes(facts)
   reset_s = facts.reset_s / facts.num_resets
-  length = float(np.mean(facts.lengths or [num_steps]))
+  length = float(np.mean(facts.lengths or [len(facts.rewards)]))
   if not has_processes:
     pass  # C++ threads need no flags.
   elif facts.resets_hold_up(_NUM_ACTORS):
@@ -166,6 +129,56 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
   elif step_s + reset_s / length < _SHORT_STEP_S:
     flags['environments_per_process'] = '8'
   return Advice(recipe, reason, flags, remarks)
+
+
+def _about_rules(facts: trial.Facts) -> Iterator[str]:
+  """Yields remarks about actions, seeds, masks, the checker, and goals."""
+  if facts.spec.action.size and not facts.action_space.startswith(
+      'Box(-1.0, 1.0,'):
+    yield ('Agents act within [-1, 1], scaled to the bounds of '
+           f'{facts.action_space}.')
+  if facts.differs is False:
+    yield ('Three seeds gave the same episode. A random environment draws from '
+           'self.np_random.')
+  if facts.unused_masks:
+    yield (f'Not used as a mask of actions: {", ".join(facts.unused_masks)}. A '
+           f'mask is the part {_MASK} of a Dict observation.')
+  if facts.checker is None:
+    yield "gymnasium's checker was not run: " + (
+        'it does not know the action_mask.' if _MASK in facts.parts else
+        'its resets would take too long.')
+  if _GOALS <= set(facts.parts) and not facts.can_use_hindsight:
+    yield ('Goals are taken as a part of the observation: hindsight needs '
+           'goals of type Box, and a method compute_reward.')
+
+
+def _about_episodes(facts: trial.Facts) -> Iterator[str]:
+  """Yields remarks about the ends of episodes, and about rewards."""
+  if not facts.lengths:
+    yield (f'No episode ended in {len(facts.rewards):,} steps. If episodes '
+           'never end, a time limit lets the program report returns: '
+           'max_episode_steps.')
+  elif (len(set(facts.lengths)) > 1 and facts.has_time_limit is False
+        and facts.num_terminated == len(facts.lengths)):
+    yield ('No time limit is known: an agent may find actions that never end '
+           'an episode. A limit: max_episode_steps of --environment_kwargs, or '
+           'of gymnasium.register.')
+  if not facts.rewards.any():
+    yield (f'All {len(facts.rewards):,} rewards were 0. An agent learns '
+           'nothing before the first other reward: reward steps on the way, '
+           'too.')
+
+
+def _about_steps(recipe: str, facts: trial.Facts) -> Iterator[str]:
+  """Yields a remark if other algorithms fit the time of a step."""
+  is_slow = facts.step_s / len(facts.rewards) >= _SLOW_STEP_S
+  if recipe == 'sac_vectors' and not is_slow:
+    yield ('Steps are fast: appo_vectors needs more frames, but may reach the '
+           'same return in less time.')
+  if is_slow and recipe.startswith('appo_') and (
+      len(facts.spec.action.num_values) == 1):
+    yield ('Steps are slow: --algorithm=ddqn, in place of --recipe, learns from '
+           'each step many times.')
 
 
 def _about_sizes(facts: trial.Facts) -> Iterator[str]:
@@ -189,7 +202,7 @@ def _recipe(facts: trial.Facts) -> tuple[str, str]:
   """Returns a recipe and the reason for this recipe."""
   is_continuous = facts.spec.action.size > 0
   has_parts = len(facts.spec.action.num_values) > 1  # Not with ddqn.
-  if (_GOALS <= set(facts.parts) and facts.has_compute_reward
+  if (_GOALS <= set(facts.parts) and facts.can_use_hindsight
       and not has_parts):
     return (('sac_fetch_reach' if is_continuous else 'ddqn_bit_flipping'),
             'for goals: with hindsight')
@@ -229,12 +242,13 @@ def _treatment(config: config_lib.Config, level: str, facts: trial.Facts,
       num_action_repeats=config.num_action_repeats,
       reward_scale=float(advice.flags.get('reward_scale', 1)))
   times = settings.num_action_repeats
+  repeats = (f'Each action is repeated for {times} frames' if times > 1 else
+             'Actions are not repeated')
   return (
       f'The training ends after {settings.total_environment_frames:,} frames '
       '(--total_environment_frames). '
-      + clipping.said(settings, facts.spec.action)) + (
-      f' Each action is repeated for {times} frames' if times > 1 else
-      ' Actions are not repeated') + f' (--num_action_repeats={times}).'
+      f'{clipping.said(settings, facts.spec.action)} {repeats} '
+      f'(--num_action_repeats={times}).')
 
 
 def _given(config: config_lib.Config, level: str) -> dict[str, str]:

@@ -45,6 +45,6 @@ def _check_config(config: object) -> None:
   if not isinstance(config, config_lib.Config):
     level = config if isinstance(config, str) else 'CartPole-v1'
     raise errors.ConfigError(
-        f'train needs a Config, not a {type(config).__name__}. Write '
+        f'train needs a Config, not {config!r:.60}. Write '
         f'scalable_agent.train(scalable_agent.Config(level_name={level!r}, '
         "logdir='/tmp/my_run')).")

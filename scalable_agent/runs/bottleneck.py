@@ -15,7 +15,7 @@ class Bottleneck:
     More groups help environments with a process each, which wait for each
     other. C++ threads share the cores already.
     """
-    self._before: dict[tuple[str, str], tuple[float, float]] = {}
+    self._before: dict[str, Mapping[str, float]] = {}
     self._text = ''
     num_groups = config.num_actor_groups
     self._environments = (
@@ -25,14 +25,10 @@ class Bottleneck:
         'free.')
     self._policy = (
         'fewer groups (--num_actor_groups) with more environments each make '
-        'fewer, larger policy steps.' if num_groups > 1 else
+        'fewer, larger policy steps.'
+        if num_groups > 1 and not config.dynamic_batching else
         'more environments (--num_actors) make larger policy steps.')
-    compiled = '' if config.xla == 'all' else (
-        '--xla=all (small networks, or a GPU) or with ')
-    changed = ('a smaller --updates_per_step' if config.is_off_policy else
-               'fewer --passes or a larger --batch_size' if (
-                   config.algorithm == 'appo') else 'a larger --batch_size')
-    self._learning = f'{compiled}{changed}, which changes the results.'
+    self._learning = f'Learn faster with {_flags_of_learning(config)}.'
 
   def __call__(self, learner: Mapping[str, float],
                actors: Mapping[str, float]) -> str:
@@ -41,29 +37,52 @@ class Bottleneck:
     `learner` are the seconds of the learner in each stage so far, with a stage
     `wait`, and `actors` those of all actors together.
     """
-    learner_share = self._share('learner', learner)
-    actor_share = self._share('actors', actors)
-    environments, policy = (self._share('actors', actors, stage)
-                            for stage in ('environment', 'policy'))
+    of_learner = self._since_last_call('learner', learner)
+    of_actors = self._since_last_call('actors', actors)
+    learner_share, actor_share = map(_share_of_wait, (of_learner, of_actors))
+    environments, policy = (
+        of_actors.get(stage, 0.) for stage in ('environment', 'policy'))
     text, share, advice = '', 0., ''
     if learner_share > 0.5:
       text, share = 'Acting is the bottleneck: the learner waits', learner_share
-      advice = (f'Acting mostly waits for environments: {self._environments}'
-                if environments > policy else
-                f'Acting mostly computes actions: {self._policy}')
+      if environments > policy:
+        advice = f' Acting mostly waits for environments: {self._environments}'
+      elif policy:
+        advice = f' Acting mostly computes actions: {self._policy}'
     elif actor_share > 0.5:
       text, share = 'Learning is the bottleneck: the actors wait', actor_share
-      advice = f'Learn faster with {self._learning}'
+      advice = f' {self._learning}'
     is_new, self._text = text != self._text, text
-    return (f'{text} {100 * share:.0f} % of the time. {advice}'
+    return (f'{text} {100 * share:.0f} % of the time.{advice}'
             if text and is_new else '')
 
-  def _share(self, role: str, seconds: Mapping[str, float],
-             stage: str = 'wait') -> float:
-    """Returns the share of a stage of the time since the last call."""
-    now = seconds.get(stage, 0.), sum(seconds.values())
-    before = self._before.get((role, stage), (0., 0.))
-    self._before[role, stage] = now
-    spent, total = now[0] - before[0], now[1] - before[1]
+  def _since_last_call(self, role: str,
+                       seconds: Mapping[str, float]) -> dict[str, float]:
+    """Returns the seconds in each stage; none after a restart of a process."""
+    before, self._before[role] = self._before.get(role, {}), dict(seconds)
+    spent = {stage: now - before.get(stage, 0.)
+             for stage, now in seconds.items()}
     # Seconds of a process that was restarted begin at 0 again.
-    return spent / total if 0 <= spent <= total and total else 0.
+    return spent if min(spent.values(), default=0.) >= 0 else {}
+
+
+def _share_of_wait(seconds: Mapping[str, float]) -> float:
+  total = sum(seconds.values())
+  return seconds.get('wait', 0.) / total if total else 0.
+
+
+def _flags_of_learning(config: config_lib.Config) -> str:
+  """Returns the flags that make learning faster, as text."""
+  changes = []
+  if config.is_off_policy:
+    changes = ['a smaller --updates_per_step']
+  else:
+    if (config.passes or 1) > 1 and not config.replay_capacity:
+      changes = ['fewer --passes']
+    if not config.batch_size >= config.unrolls_per_collect > 0:
+      changes += ['a larger --batch_size']
+  texts = ([] if config.xla == 'all' else
+           ['--xla=all (small networks, or a GPU)'])
+  if changes:
+    texts += [f'{" or ".join(changes)}, which changes the results']
+  return ' or with '.join(texts) or 'more cores'

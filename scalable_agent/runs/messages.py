@@ -105,6 +105,7 @@ def _about_appo(config: config_lib.Config,
     yield (f'Chosen: --entropy_cost={appo.entropy_cost(config, actions):g} for '
            f'{"continuous" if actions.size else "discrete"} actions.')
   num_steps = config.batch_size * config.unroll_length
+  # With normalised advantages, as in appo_vectors, more steps were worse.
   if num_steps < _FEW_STEPS and not config.normalise_advantages:
     yield (f'An update has {num_steps} steps, which are few for appo: raise '
            '--batch_size, --num_actors or --unroll_length if the return does '
@@ -178,7 +179,7 @@ def best_is_better(logdir: str) -> str:
       f'{line} The latest weights, of update {latest:,}, were not evaluated.')
 
 
-def print_next(logdir: str, level_name: str, only_here: bool = False) -> None:
+def print_next(logdir: str, only_here: bool = False) -> None:
   """Prints the best evaluation, and the commands that usually come next.
 
   `only_here` leaves out commands that make environments: no other process knows
@@ -196,8 +197,8 @@ def print_next(logdir: str, level_name: str, only_here: bool = False) -> None:
     print('Next, draw the curves:')
   else:
     commands = [('test', agent), ('plot', logdir), ('video', agent)]
-    pictures = ' of environments with pictures' if ':' in level_name else ''
-    print(f'Next, test the agent, draw the curves, record videos{pictures}:')
+    print('Next, test the agent, draw the curves, record videos (of '
+          'environments with pictures):')
   for mode, directory in commands:
     print(f'  {program.name()} --logdir={shlex.quote(directory)} '
           f'--mode={mode}', flush=True)

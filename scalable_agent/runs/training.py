@@ -164,8 +164,8 @@ def run(config: config_lib.Config,
         part.log.end(has_more)
       has_more = has_more and config.deterministic and not stop.is_set()
   if collectives.rank == 0 and checkpointing.latest_number(config.logdir):
-    messages.print_next(config.logdir, config.level_name,
-                        own_levels.is_registered(config.level_name))
+    messages.print_next(config.logdir, own_levels.is_registered(
+        config.level_name))
   return 0
 
 
