@@ -156,6 +156,15 @@ class ChoiceTest(parameterized.TestCase):
     found = _chosen(config, update_s=5e-3)
     self.assertAlmostEqual(found.steps_per_s, 200, delta=40)
 
+  @parameterized.parameters((1, 1., 1), (8, 1., 4), (8, .5, 8))
+  def test_unrolls_that_fill_calls(self, per_call, updates_per_step, least):
+    config = _config(algorithm='sac', level_name='Pendulum-v1', batch_size=256,
+                     unroll_length=2, num_actor_groups=1,
+                     updates_per_step=updates_per_step)
+    update = choice.Update('none', 0, 1., 1., per_call)
+    found = _chosen(config, updates=(update,)).config
+    self.assertEqual(found.num_actors, least)
+
   def test_all_levels_are_played(self):
     config = _config(level_name='catch,' * 4 + 'catch')
     self.assertGreaterEqual(_chosen(config, update_s=10.).config.num_actors, 5)
@@ -349,6 +358,9 @@ class MeasuringTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='runs/choice', catches='test_unrolls_that_fill_calls', rows=(
+        ('calls of few updates cost no more', '>= update.per_call]', '>= 0]'),
+    )),
     dict(file='runs/choice', catches='test_the_lag_is_limited', rows=(
         ('no limit', 'if policy_lag(candidate) <= limit]', ']'),
     )),

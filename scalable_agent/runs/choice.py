@@ -53,11 +53,13 @@ class Update(NamedTuple):
   Attributes:
     seconds: seconds of an update without other work.
     cpu_s: seconds of cores of an update.
+    per_call: updates of a call. With fewer, an update takes longer.
   """
   xla: str
   micro_batch_size: int
   seconds: float
   cpu_s: float
+  per_call: int = 1
 
 
 class Times(NamedTuple):
@@ -104,7 +106,10 @@ def choose(config: config_lib.Config, times: Times) -> Choice:
   if not config.is_off_policy:
     config = dataclasses.replace(
         config, micro_batch_size=update.micro_batch_size)
-  candidates = list(_candidates(config, times))
+  # An unroll of few environments is too short for a whole call.
+  candidates = [
+      c for c in _candidates(config, times) if not c.is_off_policy
+      or updates_per_step(c) * c.num_actors * c.unroll_length >= update.per_call]
   choices = [_expected(candidate, times, update) for candidate in candidates
              if policy_lag(candidate) <= limit]
   if not choices:

@@ -334,7 +334,7 @@ def _measure_updates(config: config_lib.Config, learner: learner_lib.Learner,
   return choice.Update(
       config.xla, config.micro_batch_size,
       statistics.median(seconds) / learner.updates_per_call,
-      cpu_s / len(seconds) / learner.updates_per_call)
+      cpu_s / len(seconds) / learner.updates_per_call, learner.updates_per_call)
 
 
 def _slow_resets_s(config: config_lib.Config) -> float:
