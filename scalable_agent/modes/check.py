@@ -177,8 +177,8 @@ def _about_steps(recipe: str, facts: trial.Facts) -> Iterator[str]:
            'same return in less time.')
   if is_slow and recipe.startswith('appo_') and (
       len(facts.spec.action.num_values) == 1):
-    yield ('Steps are slow: --algorithm=ddqn, in place of --recipe, learns from '
-           'each step many times.')
+    yield ('Steps are slow: --algorithm=ddqn, in place of --recipe, learns '
+           'from each step many times.')
 
 
 def _about_sizes(facts: trial.Facts) -> Iterator[str]:

@@ -107,9 +107,9 @@ def choose(config: config_lib.Config, times: Times) -> Choice:
     config = dataclasses.replace(
         config, micro_batch_size=update.micro_batch_size)
   # An unroll of few environments is too short for a whole call.
-  candidates = [
-      c for c in _candidates(config, times) if not c.is_off_policy
-      or updates_per_step(c) * c.num_actors * c.unroll_length >= update.per_call]
+  due = lambda c: updates_per_step(c) * c.num_actors * c.unroll_length
+  candidates = [c for c in _candidates(config, times)
+                if not c.is_off_policy or due(c) >= update.per_call]
   choices = [_expected(candidate, times, update) for candidate in candidates
              if policy_lag(candidate) <= limit]
   if not choices:
