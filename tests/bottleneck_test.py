@@ -97,8 +97,7 @@ MUTATIONS = (
         ('one pass could be fewer', '(config.passes or 1) > 1 and', 'True and'),
         ('a ring has passes', ' and not config.replay_capacity', ''),
         ('a batch is larger than its collection',
-         'if not config.batch_size >= config.unrolls_per_collect > 0', 'if True'
-         ),
+         'config.batch_size < config.unrolls_per_collect):', 'True):'),
     )),
 )
 

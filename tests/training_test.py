@@ -396,7 +396,6 @@ class LogTest(parameterized.TestCase):
     self.assertEqual(one._longest_lag, 4)
     self.assertEqual(writer.write_episodes.call_args.args[0], ['a'])
 
-
   def test_the_panel_ends_at_the_last_frame(self):
     actors = mock.Mock(seconds=dict)
     actors.counts.return_value = {}

@@ -79,7 +79,8 @@ def _flags_of_learning(config: config_lib.Config) -> str:
   else:
     if (config.passes or 1) > 1 and not config.replay_capacity:
       changes = ['fewer --passes']
-    if not config.batch_size >= config.unrolls_per_collect > 0:
+    if not config.unrolls_per_collect or (
+        config.batch_size < config.unrolls_per_collect):
       changes += ['a larger --batch_size']
   texts = ([] if config.xla == 'all' else
            ['--xla=all (small networks, or a GPU)'])
