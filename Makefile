@@ -24,8 +24,8 @@ OLDEST_PYTHON ?= $(shell for python in python3.10 \
 OLDEST ?= .venv-oldest
 FLAGS ?=
 TESTS ?= tests
-# Processes that run tests; `logical` is one per core.
-JOBS ?= logical
+# Processes that run tests: one per core and one more, since many tests wait.
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN | awk '{ print $$1 + 1 }')
 # Exported, not set in the command: make then runs Python itself, without a shell
 # in between, which would keep SIGTERM to itself.
 export TF_CPP_MIN_LOG_LEVEL = 3

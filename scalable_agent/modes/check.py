@@ -14,6 +14,7 @@ import numpy as np
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import shares
+from scalable_agent.environments import spaces
 from scalable_agent.environments import trial
 from scalable_agent.experience import structs
 from scalable_agent.runs import clipping
@@ -26,7 +27,6 @@ from scalable_agent.settings import sections
 _SECONDS = 20.
 _TIMEOUT_S = 30.  # Without --step_timeout_s, of a step.
 _WIDTH = 79
-_MASK = 'action_mask'
 _GOALS = {'achieved_goal', 'desired_goal'}
 # More numbers make a large network.
 _MANY_NUMBERS = 2_000
@@ -142,10 +142,10 @@ def _about_rules(facts: trial.Facts) -> Iterator[str]:
            'self.np_random.')
   if facts.unused_masks:
     yield (f'Not used as a mask of actions: {", ".join(facts.unused_masks)}. A '
-           f'mask is the part {_MASK} of a Dict observation.')
+           f'mask is the part {spaces.MASK} of a Dict observation.')
   if facts.checker is None:
     yield "gymnasium's checker was not run: " + (
-        'it does not know the action_mask.' if _MASK in facts.parts else
+        'it does not know the action_mask.' if spaces.MASK in facts.parts else
         'its resets would take too long.')
   if _GOALS <= set(facts.parts) and not facts.can_use_hindsight:
     yield ('Goals are taken as a part of the observation: hindsight needs '
