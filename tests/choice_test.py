@@ -150,6 +150,53 @@ class ChoiceTest(parameterized.TestCase):
     self.assertEqual(24 % config.num_actors, 0)
     self.assertEqual(config.unrolls_per_collect, 24)
 
+  def test_seconds_of_python_by_hand(self):
+    acting = [choice.Acting(number, 1, 0., 0., cpu_s)
+              for number, cpu_s in ((4, 1e-3), (16, 1.6e-3), (64, 2e-3))]
+    self.assertAlmostEqual(choice._python_s(acting), .8e-3)
+    self.assertAlmostEqual(choice._python_s(acting[:1]), 1e-3)
+    self.assertAlmostEqual(
+        choice._python_s([acting[0]._replace(cpu_s=9e-3)]), 1e-3)
+
+  def test_groups_that_share_steps_need_python_by_hand(self):
+    # A policy step takes 0.5 ms and 0.05 ms per environment. Eight groups share
+    # two policy steps of 32, and six groups more have their 0.5 ms.
+    times = choice.Times(1, tuple(
+        choice.Acting(number, 1, 0., 0., .5e-3 + number * .05e-3)
+        for number in (4, 64)), ())
+    config = _config(num_actors=64, num_actor_groups=8, dynamic_batching=True)
+    found = choice._expected(config, times, choice.Update('none', 8, 0., 0.))
+    cores_s, turns_s = (2 * 2.1e-3 + 6 * .5e-3) / 64, 8 * .5e-3 / 64
+    self.assertAlmostEqual(
+        1 / found.steps_per_s, np.linalg.norm([cores_s, turns_s], 6), places=9)
+    self.assertEqual(found.reason, 'the core is busy')
+
+  @parameterized.parameters(
+      (16, 1, 13_486), (16, 2, 9_870), (16, 4, 4_421), (32, 1, 16_512),
+      (32, 2, 14_315), (32, 4, 6_190), (64, 1, 25_316), (64, 2, 21_287),
+      (64, 4, 12_644))
+  def test_rates_of_cartpole(self, num_actors, num_groups, steps_per_s):
+    # Times and agent steps per second as measured on two cores.
+    times, update = self._cartpole()
+    found = choice._expected(_config(
+        num_actors=num_actors, num_actor_groups=num_groups,
+        environments_per_process=8), times, update)
+    self.assertBetween(found.steps_per_s / steps_per_s, 1, 2.1)
+
+  def test_threads_of_many_groups_take_turns(self):
+    # The fastest of a grid; 128 environments in 64 groups made 4,996.
+    times, _ = self._cartpole()
+    found = choice.choose(_config(environments_per_process=8), times)
+    self.assertEqual(found.config.num_actors, 64)
+    self.assertEqual(found.config.num_actor_groups, 1)
+
+  def _cartpole(self):
+    acting = [choice.Acting(number, 8, *times) for number, *times in (
+        (4, .224e-3, .487e-3, .648e-3), (16, .390e-3, .539e-3, .732e-3),
+        (64, .798e-3, .591e-3, .861e-3))]
+    update = choice.Update('policy', 8, .992e-3, 1.406e-3)
+    return choice.Times(2, tuple(acting), (update,)), update
+
   def test_off_policy(self):
     config = _config(algorithm='sac', level_name='Pendulum-v1',
                      unroll_length=2, batch_size=256, num_actor_groups=1)
@@ -377,6 +424,20 @@ MUTATIONS = (
         ('environments do not work', 'return max(more_s, 0.) * times.num_cores',
          'return 0.'),
         ('the least time counts', 'ord=_POWER', 'ord=-np.inf'),
+    )),
+    dict(file='runs/choice', catches='test_threads_of_many_groups_take_turns',
+         rows=(
+             ('no turns', 'turns_s = num_groups * python_s', 'turns_s = 0 * python_s'),
+             ('the learner takes no turn', 'turns_s += updates', 'turns_s += 0'),
+         )),
+    dict(file='runs/choice',
+         catches='test_groups_that_share_steps_need_python_by_hand', rows=(
+             ('groups that share steps need no Python',
+              'num_groups - num_policy_steps)', '0)'),
+         )),
+    dict(file='runs/choice', catches='test_seconds_of_python_by_hand', rows=(
+        ('the smallest group', 'cpu_s -= max(slope, 0.)', 'cpu_s -= 0'),
+        ('seconds of Python without a limit', ', _MOST_PYTHON_S)', ', 1.)'),
     )),
     dict(file='runs/choice', catches='test_slow_resets_need_small_groups',
          rows=(

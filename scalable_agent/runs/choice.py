@@ -2,10 +2,9 @@
 """Chooses the number of environments and more from measured times.
 
 `choose` is a function of its arguments only; `measuring` measures the times.
-The model: agent steps per second have three bounds. The cores bound the sum of
+The model: agent steps per second have four bounds. The cores bound the sum of
 all work; the time of a step of a group, with its waits, bounds acting; the time
-of an update bounds learning. A rate is below the least bound if two bounds are
-close.
+of an update bounds learning; and threads take turns in Python. A rate is below the least bound if two bounds are close.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +21,13 @@ _NUMBERS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _GROUPS = (1, 2, 4, 8, 16, 32, 64)
 # Few environments are chosen if this share of the best rate is expected. More
 # environments mean more policy lag and more memory.
-_ENOUGH = .95
+_ENOUGH = .97
 # Of the same number of environments, fewer groups are chosen if a rate has this
 # share of the best rate: the model does not know the cost of threads.
 _ALMOST_EQUAL = .98
+# The most seconds of Python that a step of a group, or a call of the learner, is
+# taken to need.
+_MOST_PYTHON_S = .001
 # With two equal bounds, a rate is 2 ** (-1 / 6) times as large as either.
 _POWER = 6
 
@@ -201,7 +203,10 @@ def _expected(config: config_lib.Config, times: Times,
     number_of_policy, waits = number, 1.
   policy_s = _line(acting, [a.policy_s for a in acting], number_of_policy)
   cpu_s = _line(acting, [a.cpu_s for a in acting], number_of_policy)
-  acting_cpu_s = cpu_s / number_of_policy + work_s
+  python_s = _python_s(acting)
+  num_policy_steps = config.num_actors / number_of_policy
+  acting_cpu_s = cpu_s / number_of_policy + work_s + python_s * (
+      num_groups - num_policy_steps) / config.num_actors
   group_s = (seconds + waits * policy_s) / config.num_actors + (
       times.reset_s / num_groups)
   updates = updates_per_step(config)
@@ -210,12 +215,16 @@ def _expected(config: config_lib.Config, times: Times,
   all_cpu_s = acting_cpu_s + updates * update.cpu_s
   busy = ('the core is busy' if times.num_cores == 1
           else f'all {times.num_cores} cores are busy')
+  turns_s = num_groups * python_s / config.num_actors
   if config.takes_turns:
     bounds[busy] = acting_cpu_s / times.num_cores
-    step_s = _together([group_s, bounds[busy]]) + updates * update.seconds
+    step_s = _together([group_s, bounds[busy], turns_s]) + (
+        updates * update.seconds)
   else:
     bounds[busy] = all_cpu_s / times.num_cores
-    step_s = _together(list(bounds.values()))
+    turns_s += updates * min(update.cpu_s, _MOST_PYTHON_S / update.per_call)
+    step_s = _together([*bounds.values(), turns_s])
+  bounds['threads wait for each other'] = turns_s
   return Choice(config, 1 / step_s, max(bounds, key=lambda name: bounds[name]))
 
 
@@ -230,6 +239,20 @@ def _work_s(acting: Sequence[Acting], times: Times) -> float:
   more_s = (last.environment_s - first.environment_s) / (
       last.num_environments - first.num_environments)
   return max(more_s, 0.) * times.num_cores
+
+
+def _python_s(acting: Sequence[Acting]) -> float:
+  """Returns seconds of Python of a step of a group, of any size.
+
+  One thread computes at a time. These are the seconds of cores of a group of no
+  environments, on the line of the smallest groups.
+  """
+  cpu_s = acting[0].cpu_s
+  if len(acting) > 1:
+    slope = (acting[1].cpu_s - cpu_s) / (
+        acting[1].num_environments - acting[0].num_environments)
+    cpu_s -= max(slope, 0.) * acting[0].num_environments
+  return min(max(cpu_s, 0.), _MOST_PYTHON_S)
 
 
 def _line(acting: Sequence[Acting], seconds: Sequence[float],
