@@ -427,8 +427,9 @@ MUTATIONS = (
     )),
     dict(file='runs/choice', catches='test_threads_of_many_groups_take_turns',
          rows=(
-             ('no turns', 'turns_s = num_groups * python_s', 'turns_s = 0 * python_s'),
-             ('the learner takes no turn', 'turns_s += updates', 'turns_s += 0'),
+             ('no turns', 'turns_s = num_groups', 'turns_s = 0'),
+             ('the learner takes no turn', 'turns_s += updates',
+              'turns_s += 0'),
          )),
     dict(file='runs/choice',
          catches='test_groups_that_share_steps_need_python_by_hand', rows=(

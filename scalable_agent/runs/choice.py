@@ -4,7 +4,8 @@
 `choose` is a function of its arguments only; `measuring` measures the times.
 The model: agent steps per second have four bounds. The cores bound the sum of
 all work; the time of a step of a group, with its waits, bounds acting; the time
-of an update bounds learning; and threads take turns in Python. A rate is below the least bound if two bounds are close.
+of an update bounds learning; and threads take turns in Python. A rate is below
+the least bound if two bounds are close.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,10 +24,10 @@ _GROUPS = (1, 2, 4, 8, 16, 32, 64)
 # environments mean more policy lag and more memory.
 _ENOUGH = .97
 # Of the same number of environments, fewer groups are chosen if a rate has this
-# share of the best rate: the model does not know the cost of threads.
+# share of the best rate: the model knows the cost of threads only roughly.
 _ALMOST_EQUAL = .98
-# The most seconds of Python that a step of a group, or a call of the learner, is
-# taken to need.
+# The model takes at most so many seconds of Python for a step of a group, and
+# for a call of the learner.
 _MOST_PYTHON_S = .001
 # With two equal bounds, a rate is 2 ** (-1 / 6) times as large as either.
 _POWER = 6
