@@ -158,13 +158,15 @@ class ChoiceTest(parameterized.TestCase):
     self.assertAlmostEqual(
         choice._python_s([acting[0]._replace(cpu_s=9e-3)]), 1e-3)
 
-  def test_groups_that_share_steps_need_python_by_hand(self):
+  @parameterized.parameters('impala', 'appo')
+  def test_groups_that_share_steps_need_python_by_hand(self, algorithm):
     # A policy step takes 0.5 ms and 0.05 ms per environment. Eight groups share
     # two policy steps of 32, and six groups more have their 0.5 ms.
     times = choice.Times(1, tuple(
         choice.Acting(number, 1, 0., 0., .5e-3 + number * .05e-3)
         for number in (4, 64)), ())
-    config = _config(num_actors=64, num_actor_groups=8, dynamic_batching=True)
+    config = _config(num_actors=64, num_actor_groups=8, dynamic_batching=True,
+                     algorithm=algorithm)
     found = choice._expected(config, times, choice.Update('none', 8, 0., 0.))
     cores_s, turns_s = (2 * 2.1e-3 + 6 * .5e-3) / 64, 8 * .5e-3 / 64
     self.assertAlmostEqual(
@@ -181,7 +183,9 @@ class ChoiceTest(parameterized.TestCase):
     found = choice._expected(_config(
         num_actors=num_actors, num_actor_groups=num_groups,
         environments_per_process=8), times, update)
-    self.assertBetween(found.steps_per_s / steps_per_s, 1, 2.1)
+    self.assertBetween(found.steps_per_s / steps_per_s, 1, 2)
+    if num_actors == 16 and num_groups == 4:
+      self.assertEqual(found.reason, 'threads wait for each other')
 
   def test_threads_of_many_groups_take_turns(self):
     # The fastest of a grid; 128 environments in 64 groups made 4,996.

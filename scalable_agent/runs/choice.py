@@ -216,6 +216,7 @@ def _expected(config: config_lib.Config, times: Times,
   all_cpu_s = acting_cpu_s + updates * update.cpu_s
   busy = ('the core is busy' if times.num_cores == 1
           else f'all {times.num_cores} cores are busy')
+  # Groups that share policy steps need less Python than this.
   turns_s = num_groups * python_s / config.num_actors
   if config.takes_turns:
     bounds[busy] = acting_cpu_s / times.num_cores
@@ -243,10 +244,11 @@ def _work_s(acting: Sequence[Acting], times: Times) -> float:
 
 
 def _python_s(acting: Sequence[Acting]) -> float:
-  """Returns seconds of Python of a step of a group, of any size.
+  """Returns seconds of Python of a step of a group, whatever its size.
 
-  One thread computes at a time. These are the seconds of cores of a group of no
-  environments, on the line of the smallest groups.
+  Python runs one thread at a time. The estimate is the seconds of cores of a
+  group of no environments, on the line of the two smallest groups (of a single
+  group all its seconds), and at most `_MOST_PYTHON_S`.
   """
   cpu_s = acting[0].cpu_s
   if len(acting) > 1:

@@ -89,9 +89,10 @@ class AgentSettings(Section):
   compute_dtype: str = setting(
       'float32',
       'Data type in which the networks compute. bfloat16 is meant for GPUs: on '
-      'an H100 an update of the deep network took 0.7 of the time; on a CPU, '
-      'bfloat16 is slower. Weights, the state of the LSTM, V-trace and losses '
-      'are always float32.', choices=('float32', 'bfloat16'))
+      'an H100, an update of the deep network took 0.7 of the time; on a CPU '
+      'without instructions for bfloat16, bfloat16 is slower. Weights, the '
+      'state of the LSTM, V-trace and losses are always float32.',
+      choices=('float32', 'bfloat16'))
   xla: str = setting(
       'auto',
       'Functions that XLA compiles. none: no function. policy: the policy '
