@@ -173,6 +173,16 @@ class ChoiceTest(parameterized.TestCase):
         1 / found.steps_per_s, np.linalg.norm([cores_s, turns_s], 6), places=9)
     self.assertEqual(found.reason, 'the core is busy')
 
+  @parameterized.parameters((1, 1e-3), (4, .25e-3))
+  def test_python_of_the_learner_by_hand(self, per_call, python_s):
+    # 64 cores make updates of 8 ms of all cores; an update learns 160 steps.
+    times = choice.Times(64, (choice.Acting(16, 1, 0., 0., 0.),), ())
+    update = choice.Update('none', 8, 0., 8e-3, per_call)
+    found = choice._expected(
+        _config(num_actors=16, num_actor_groups=1), times, update)
+    self.assertAlmostEqual(160 / found.steps_per_s, np.linalg.norm(
+        [8e-3 / 64, python_s], 6), places=9)
+
   @parameterized.parameters(
       (16, 1, 13_486), (16, 2, 9_870), (16, 4, 4_421), (32, 1, 16_512),
       (32, 2, 14_315), (32, 4, 6_190), (64, 1, 25_316), (64, 2, 21_287),
@@ -439,6 +449,14 @@ MUTATIONS = (
          catches='test_groups_that_share_steps_need_python_by_hand', rows=(
              ('groups that share steps need no Python',
               'num_groups - num_policy_steps)', '0)'),
+         )),
+    dict(file='runs/choice', catches='test_python_of_the_learner_by_hand',
+         rows=(
+             ('all seconds of an update are of Python',
+              'min(update.cpu_s, _MOST_PYTHON_S / update.per_call)',
+              'update.cpu_s'),
+             ('each update of a call needs Python',
+              '_MOST_PYTHON_S / update.per_call', '_MOST_PYTHON_S'),
          )),
     dict(file='runs/choice', catches='test_seconds_of_python_by_hand', rows=(
         ('the smallest group', 'cpu_s -= max(slope, 0.)', 'cpu_s -= 0'),
