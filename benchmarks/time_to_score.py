@@ -5,14 +5,15 @@
       [--programs=ours,zoo_ppo] [--seeds=3] [--limit_min=60] [--to_limit]
   python benchmarks/time_to_score.py --out=DIRECTORY --game=breakout --mark=100
 
-Ours is the game's recipe for two cores. The peers have the settings that their
-own projects publish for Atari games: sample-factory's atari_params.py and the
-"better parameters" of its documents, and rl-baselines3-zoo's A2C and PPO. Our
-settings were chosen for two cores and these games, the peers' settings were
-not. Peers of the zoo have two threads also on a larger machine, sample-factory
-has the processes of its settings. All programs play our games, see
-benchmarks/peers/pong.py. A lost life ends an episode for all programs. FIRE is
-pressed for no program, unlike in the peers' own games.
+`ours` is the recipe appo_GAME, and `ours_impala` the recipe GAME_two_cores. The
+peers have the settings that their own projects publish for Atari games:
+sample-factory's atari_params.py and the "better parameters" of its documents,
+and rl-baselines3-zoo's A2C and PPO. Our settings were chosen for two cores and
+these games, the peers' settings were not. Peers of the zoo have two threads
+also on a larger machine, sample-factory has the processes of its settings. All
+programs play our games, see benchmarks/peers/pong.py. A lost life ends an
+episode for all programs. FIRE is pressed for no program, unlike in the peers'
+own games.
 
 The score is the mean return of the last 100 games of training, as the agent
 plays while learning. A mark is reached when that mean first reaches the mark,
@@ -24,7 +25,8 @@ The programs take turns, seed by seed. Each run is a line of results.csv, and
 its games are in a file of their own. A run in results.csv is not made again,
 even with another limit; a run that was cut off or failed starts again.
 "Others" is the number of cores that other programs took; if this number is not
-near 0, the minutes are not valid. Draws GAME-MARK.png: all runs over minutes.
+near 0, the minutes are not valid. Draws GAME-MARK.png: all runs over minutes
+and over frames.
 """
 
 import argparse
@@ -98,7 +100,9 @@ _PEERS = {
     'zoo_a2c': Peer("rl-baselines3-zoo's A2C", 'zoo.py', 'sb3', _SB3,
                     {'algorithm': 'a2c'}),
 }
-_PROGRAMS = ('ours', *_PEERS)
+# Our recipes; {} is the game.
+_OURS = {'ours': 'appo_{}', 'ours_impala': '{}_two_cores'}
+_PROGRAMS = (*_OURS, *_PEERS)
 
 
 class Games(NamedTuple):
@@ -139,13 +143,13 @@ class _Program:
 
   def __init__(self, name, python, directory, args, seed):
     self._directory = directory
-    self._is_ours = name == 'ours'
+    self._is_ours = name in _OURS
     self._start_s = time.monotonic()
     if self._is_ours:
       command = [
           sys.executable, str(_ROOT / 'experiment.py'),
-          f'--recipe={args.game}_two_cores', f'--logdir={directory / "logdir"}',
-          f'--seed={seed}', *args.flags]
+          f'--recipe={_OURS[name].format(args.game)}',
+          f'--logdir={directory / "logdir"}', f'--seed={seed}', *args.flags]
     else:
       peer = _PEERS[name]
       command = [python, str(peers.WORKERS / peer.worker), json.dumps(
@@ -239,7 +243,7 @@ def _directory(out, name, game, seed, mark):
 def _settings(name, args):
   """Returns the settings of a run, without its key, as text."""
   return json.dumps({'limit_min': args.limit_min, 'to_limit': args.to_limit,
-                     'flags': args.flags if name == 'ours' else []})
+                     'flags': args.flags if name in _OURS else []})
 
 
 def _key(row):
@@ -272,6 +276,12 @@ def _numbers(rows, name, scale=1.0):
   return [float(row[name]) * scale if row[name] else None for row in rows]
 
 
+def _title(program, game):
+  """Returns the name of a program in tables and pictures."""
+  return (f'ours, {_OURS[program].format(game)}' if program in _OURS
+          else _PEERS[program].title)
+
+
 def table(rows: list[dict]) -> str:
   """Returns a line of Markdown for each program and game.
 
@@ -301,7 +311,7 @@ def table(rows: list[dict]) -> str:
         float('inf') if m is None else m for m in minutes)
     median_text = ('?' if not is_known else
                    '-' if median == float('inf') else f'{median:.1f}')
-    title = program if program == 'ours' else _PEERS[program].title
+    title = _title(program, game)
     lines.append(
         f'| {title} | {game} | {mark:g} | {text(minutes)} | '
         f'{median_text} | '
@@ -315,11 +325,12 @@ def table(rows: list[dict]) -> str:
 
 
 def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
-  """Draws the means of 100 games of all runs of a game over minutes."""
+  """Draws the means of 100 games of a game's runs over minutes and frames."""
   import matplotlib  # pylint: disable=g-import-not-at-top
   matplotlib.use('Agg')
   from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
-  figure, axis = plt.subplots(figsize=(8, 4.5), layout='constrained')
+  figure, axes = plt.subplots(
+      1, 2, figsize=(11, 4.5), sharey=True, layout='constrained')
   seen = set()
   for row in rows:
     name = row['program']
@@ -329,15 +340,18 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
     with open(path, encoding='utf-8') as f:
       lines = [[float(x) for x in line] for line in list(csv.reader(f))[1:]]
     games = Games(*np.array(lines).reshape(-1, 3).T)
-    label = name if name == 'ours' else _PEERS[name].title
-    axis.plot(games.minutes, games.means(), color=f'C{_PROGRAMS.index(name)}',
-              label=None if name in seen else label, alpha=0.8)
+    label = None if name in seen else _title(name, game)
+    for axis, x in zip(axes, (games.minutes, games.frames / 1e6), strict=True):
+      axis.plot(x, games.means(), color=f'C{_PROGRAMS.index(name)}',
+                label=label, alpha=0.8)
+      label = None
     seen.add(name)
-  axis.axhline(mark, color='grey', linestyle=':')
-  axis.set_xlabel(
-      f'minutes since the start of the program, {_CORES} cores')
-  axis.set_ylabel(f'{game}: mean return of {running.NUM_EPISODES} games')
-  axis.grid(alpha=0.3)
+  for axis in axes:
+    axis.axhline(mark, color='grey', linestyle=':')
+    axis.grid(alpha=0.3)
+  axes[0].set_xlabel(f'minutes since the start of the program, {_CORES} cores')
+  axes[1].set_xlabel('million environment frames')
+  axes[0].set_ylabel(f'{game}: mean return of {running.NUM_EPISODES} games')
   figure.legend(loc='outside upper center', ncols=2)
   figure.savefig(out / f'{game}-{mark:g}.png', dpi=110)
   plt.close(figure)
@@ -347,7 +361,7 @@ def _pythons(names, args):
   """Returns the Python of each peer; says which cannot be installed."""
   pythons = {}
   for name in names:
-    if name != 'ours':
+    if name not in _OURS:
       try:
         pythons[name] = venvs.make(
             pathlib.Path(args.venvs) / _PEERS[name].venv,
@@ -390,11 +404,11 @@ def main() -> None:
           and float(row['mark']) == args.mark and not row['error']]
   for row in rows:
     flags = json.loads(row['settings'])['flags']
-    if row['program'] == 'ours' and flags != args.flags:
+    if row['program'] in _OURS and flags != args.flags:
       parser.error(f'{args.out} has runs of ours with the flags {flags}: use '
                    'another --out.')
   pythons = _pythons(names, args)
-  names = [name for name in names if name == 'ours' or name in pythons]
+  names = [name for name in names if name in _OURS or name in pythons]
   done = {_key(row) for row in rows}
   for seed in range(args.first_seed, args.first_seed + args.seeds):
     for name in names:

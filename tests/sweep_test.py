@@ -405,6 +405,16 @@ class ProgramTest(absltest.TestCase):
     output = self.main(ended, '--', '--a=1')
     self.assertIn('use another --out', output)
 
+  def test_each_program_of_ours_has_its_recipe(self):
+    output = self.main(
+        "open(flags['logdir'] + '/recipe', 'w').write(flags['recipe'])\n"
+        'print("9 of 9 frames")', '--programs=ours_impala,ours', '--seeds=1')
+    for name, recipe in (('ours', 'appo_pong'),
+                         ('ours_impala', 'pong_two_cores')):
+      self.assertIn(f'| ours, {recipe} | pong | 1 |', output)
+      directory = self.out / 'runs' / f'pong-1-{name}-seed1'
+      self.assertEqual((directory / 'logdir' / 'recipe').read_text(), recipe)
+
 
 if __name__ == '__main__':
   absltest.main()
