@@ -18,8 +18,9 @@ own games.
 The score is the mean return of the last 100 games of training, as the agent
 plays while learning. A mark is reached when that mean first reaches the mark,
 and held when the mean has stayed there for another 100 games. Then a run ends,
-except with --to_limit. A run without the mark ends after --limit_min. The clock
-of all programs starts with the program: imports and compilation count.
+except with --to_limit. A run without the mark ends after --limit_min, and a
+program of ours at the frames of its recipe. The clock of all programs starts
+with the program: imports and compilation count.
 
 The programs take turns, seed by seed. Each run is a line of results.csv, and
 its games are in a file of their own. A run in results.csv is not made again,
@@ -147,9 +148,8 @@ class _Program:
     self._start_s = time.monotonic()
     if self._is_ours:
       command = [
-          sys.executable, str(_ROOT / 'experiment.py'),
-          f'--recipe={_OURS[name].format(args.game)}',
-          f'--logdir={directory / "logdir"}', f'--seed={seed}', *args.flags]
+          sys.executable, str(_ROOT / 'experiment.py'), *_flags(name, args),
+          f'--logdir={directory / "logdir"}', f'--seed={seed}']
     else:
       peer = _PEERS[name]
       command = [python, str(peers.WORKERS / peer.worker), json.dumps(
@@ -240,10 +240,17 @@ def _directory(out, name, game, seed, mark):
   return out / f'{game}-{float(mark):g}-{name}-seed{seed}'
 
 
+def _flags(name, args):
+  """Returns the flags of a program of ours; none of a peer."""
+  if name not in _OURS:
+    return []
+  return [f'--recipe={_OURS[name].format(args.game)}', *args.flags]
+
+
 def _settings(name, args):
   """Returns the settings of a run, without its key, as text."""
   return json.dumps({'limit_min': args.limit_min, 'to_limit': args.to_limit,
-                     'flags': args.flags if name in _OURS else []})
+                     'flags': _flags(name, args)})
 
 
 def _key(row):
@@ -341,18 +348,18 @@ def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
       lines = [[float(x) for x in line] for line in list(csv.reader(f))[1:]]
     games = Games(*np.array(lines).reshape(-1, 3).T)
     label = None if name in seen else _title(name, game)
+    seen.add(name)
     for axis, x in zip(axes, (games.minutes, games.frames / 1e6), strict=True):
       axis.plot(x, games.means(), color=f'C{_PROGRAMS.index(name)}',
                 label=label, alpha=0.8)
-      label = None
-    seen.add(name)
   for axis in axes:
     axis.axhline(mark, color='grey', linestyle=':')
     axis.grid(alpha=0.3)
   axes[0].set_xlabel(f'minutes since the start of the program, {_CORES} cores')
   axes[1].set_xlabel('million environment frames')
   axes[0].set_ylabel(f'{game}: mean return of {running.NUM_EPISODES} games')
-  figure.legend(loc='outside upper center', ncols=2)
+  figure.legend(*axes[0].get_legend_handles_labels(),
+                loc='outside upper center', ncols=2)
   figure.savefig(out / f'{game}-{mark:g}.png', dpi=110)
   plt.close(figure)
 
@@ -404,9 +411,9 @@ def main() -> None:
           and float(row['mark']) == args.mark and not row['error']]
   for row in rows:
     flags = json.loads(row['settings'])['flags']
-    if row['program'] in _OURS and flags != args.flags:
-      parser.error(f'{args.out} has runs of ours with the flags {flags}: use '
-                   'another --out.')
+    if flags != _flags(row['program'], args):
+      parser.error(f'{args.out} has runs of {row["program"]} with the flags '
+                   f'{flags}: use another --out.')
   pythons = _pythons(names, args)
   names = [name for name in names if name in _OURS or name in pythons]
   done = {_key(row) for row in rows}

@@ -1,14 +1,20 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the line that names a bottleneck."""
 
+import pathlib
+from unittest import mock
+
 from absl.testing import absltest
+from scalable_agent.networks import layers
 from scalable_agent.runs import bottleneck as bottleneck_lib
 from scalable_agent.settings import config as config_lib
+import tensorflow as tf
 
 
-def _bottleneck(num_groups, has_processes=True, **settings):
-  return bottleneck_lib.Bottleneck(config_lib.Config(
-      num_actors=16, num_actor_groups=num_groups, **settings), has_processes)
+def _bottleneck(num_groups, has_processes=True, has_bfloat16=False, **settings):
+  config = config_lib.Config(
+      num_actors=16, num_actor_groups=num_groups, **settings)
+  return bottleneck_lib.Bottleneck(config, has_processes, has_bfloat16)
 
 
 class BottleneckTest(absltest.TestCase):
@@ -76,14 +82,47 @@ class BottleneckTest(absltest.TestCase):
         (dict(xla='all', algorithm='appo', replay_capacity=16,
               target_policy_period=1), 'a larger --batch_size'),
         (dict(xla='all', algorithm='appo', batch_size=16), 'fewer --passes'),
-        (dict(xla='all', algorithm='sac'), 'a smaller --updates_per_step')):
+        (dict(xla='all', algorithm='sac'), 'a smaller --updates_per_step'),
+        (dict(xla='all', has_bfloat16=True),
+         '--compute_dtype=bfloat16 or a larger --batch_size'),
+        (dict(xla='all', has_bfloat16=True, compute_dtype='bfloat16'),
+         'a larger --batch_size'),
+        (dict(xla='all', has_bfloat16=True, algorithm='sac', agent='mlp'),
+         'a smaller --updates_per_step')):
       self.assertEqual(
           _bottleneck(1, **settings)({'learn': 1}, {'wait': 9, 'policy': 1}),
           'Learning is the bottleneck: the actors wait 90 % of the time. '
           f'Learn faster with {advice}, which changes the results.')
 
 
+class DeviceTest(absltest.TestCase):
+
+  def test_who_has_bfloat16(self):
+    gpus = self.enter_context(mock.patch.object(
+        tf.config, 'get_visible_devices', return_value=[]))
+    read = self.enter_context(mock.patch.object(pathlib.Path, 'read_text'))
+    for text, has in (('flags : fpu avx512_bf16 avx512_fp16\n', True),
+                      ('flags : fpu avx512_bf16_no\n', False)):
+      read.return_value = text
+      self.assertEqual(layers.has_bfloat16(), has)
+    gpus.return_value = ['old', 'new']
+    details = self.enter_context(mock.patch.object(
+        tf.config.experimental, 'get_device_details'))
+    for old, has in (((7, 5), False), ((8, 0), True)):
+      details.side_effect = lambda gpu, old=old: {
+          'compute_capability': old if gpu == 'old' else (9, 0)}
+      self.assertEqual(layers.has_bfloat16(), has)
+    details.side_effect = [{}, {}]  # Not of NVIDIA.
+    self.assertFalse(layers.has_bfloat16())
+
+
 MUTATIONS = (
+    dict(file='networks/layers', catches='test_who_has_bfloat16', rows=(
+        ('some GPU has bfloat16', 'return all(\n        tf.config',
+         'return any(\n        tf.config'),
+        ('the processor counts beside GPUs', 'if not on_cpu():', 'if False:'),
+        ('a part of a word', '.read_text().split()', '.read_text()'),
+    )),
     dict(file='runs/bottleneck', catches='test_slow_acting_has_advice', rows=(
         ('slow environments are not seen', 'if environments > policy',
          'if policy > environments'),
@@ -94,6 +133,9 @@ MUTATIONS = (
     dict(file='runs/bottleneck', catches='test_slow_learning_has_advice', rows=(
         ('compiled updates are proposed again', "if config.xla == 'all' else",
          "if config.xla == '' else"),
+        ('bfloat16 on any processor', '(has_bfloat16 and', '(True and'),
+        ('bfloat16 for an mlp', "and config.agent != 'mlp'", ''),
+        ('bfloat16 twice', "and config.compute_dtype == 'float32'", ''),
         ('one pass could be fewer', '(config.passes or 1) > 1 and', 'True and'),
         ('a ring has passes', ' and not config.replay_capacity', ''),
         ('a batch is larger than its collection',

@@ -15,6 +15,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+from matplotlib import figure
 import numpy as np
 from scalable_agent.modes import sweep
 
@@ -406,14 +407,29 @@ class ProgramTest(absltest.TestCase):
     self.assertIn('use another --out', output)
 
   def test_each_program_of_ours_has_its_recipe(self):
-    output = self.main(
-        "open(flags['logdir'] + '/recipe', 'w').write(flags['recipe'])\n"
-        'print("9 of 9 frames")', '--programs=ours_impala,ours', '--seeds=1')
+    with mock.patch.object(
+        figure.Figure, 'savefig', autospec=True) as savefig:
+      output = self.main(
+          "open(flags['logdir'] + '/recipe', 'w').write(flags['recipe'])\n"
+          'print("9 of 9 frames")', '--programs=ours_impala,ours', '--seeds=2')
     for name, recipe in (('ours', 'appo_pong'),
                          ('ours_impala', 'pong_two_cores')):
       self.assertIn(f'| ours, {recipe} | pong | 1 |', output)
       directory = self.out / 'runs' / f'pong-1-{name}-seed1'
       self.assertEqual((directory / 'logdir' / 'recipe').read_text(), recipe)
+    picture = savefig.call_args.args[0]
+    self.assertLen(picture.legends[0].get_texts(), 2)
+    minutes, frames = picture.axes
+    for axis, x in (minutes, 1 / 60), (frames, 100 / 1e6):
+      self.assertLen(axis.lines, 5)  # And the mark.
+      for line in axis.lines[:4]:
+        np.testing.assert_allclose(
+            np.diff(line.get_xdata()), x, atol=1e-5)
+        self.assertEqual(line.get_ydata()[-1], 1.)
+    # Runs from before these recipes.
+    path = self.out / 'runs' / 'results.csv'
+    path.write_text(path.read_text().replace('--recipe=appo_pong', '--a=1'))
+    self.assertIn('has runs of ours with the flags', self.main(''))
 
 
 if __name__ == '__main__':

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 import contextlib
 import logging
 import math
+import pathlib
 import random
 import threading
 from typing import NamedTuple, TypeAlias
@@ -80,6 +81,19 @@ def root_logger_kept() -> Iterator[None]:
 def on_cpu() -> bool:
   """Returns whether TensorFlow computes on a CPU, since no GPU is visible."""
   return not tf.config.get_visible_devices('GPU')
+
+
+def has_bfloat16() -> bool:
+  """Returns whether the device has instructions for products of bfloat16.
+
+  GPUs since Ampere and CPUs with AVX512_BF16 have them.
+  """
+  if not on_cpu():
+    return all(
+        tf.config.experimental.get_device_details(gpu).get(
+            'compute_capability', (0, 0)) >= (8, 0)
+        for gpu in tf.config.get_visible_devices('GPU'))
+  return 'avx512_bf16' in pathlib.Path('/proc/cpuinfo').read_text().split()
 
 
 class FanInTruncatedNormal(tf.keras.initializers.Initializer):

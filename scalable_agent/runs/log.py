@@ -13,6 +13,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
+from scalable_agent.networks import layers
 from scalable_agent.processes import signals
 from scalable_agent.runs import bottleneck
 from scalable_agent.runs import checkpointing
@@ -116,7 +117,8 @@ class Log:
     self._policy_lag = self._longest_lag = float('nan')
     self._last_notes: Sequence[structs.Note] = []
     self._bottleneck = bottleneck.Bottleneck(
-        config, shares.has_processes(config.level_name))
+        config, shares.has_processes(config.level_name),
+        layers.has_bfloat16())
     self._clipping = clipping.Watch(config)
     self._num_unrolls = 0  # Learned from, or added to a replay.
     self._progress_due = timing.Interval(
