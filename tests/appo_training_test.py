@@ -53,9 +53,11 @@ class TrainingTest(parameterized.TestCase):
     self.assertEqual(float(learner.agent.returns.statistics.count), 5)
 
   def test_a_call_makes_the_same_updates(self):
-    self._check_calls(6, target_policy_period=6)
+    self._check_calls(4, passes=2, target_policy_period=4,
+                      total_environment_frames=60)
 
   @parameterized.parameters(
+      (6, dict(target_policy_period=6)),
       (6, dict(target_policy_period=6, xla='all')),
       (3, dict(passes=1, batch_size=2, learning_rate_schedule='kl',
                learning_rate_kl=1e-5)))
@@ -64,8 +66,7 @@ class TrainingTest(parameterized.TestCase):
     self._check_calls(number, total_environment_frames=150, **settings)
 
   def _check_calls(self, number, **settings):
-    settings = dict(deterministic=True, num_actor_groups=1,
-                    total_environment_frames=90) | settings
+    settings |= dict(deterministic=True, num_actor_groups=1)
     alone, learner = self._train(**settings | (
         dict(xla='policy') if 'xla' in settings else {}))
     calls, of_calls = self._train(updates_per_call=number, **settings)

@@ -965,7 +965,7 @@ class SettingsTest(_ProgramTest):
        'Each of --num_learners=2 learners: --replay_steps=40 must be at least'),
       (['--ray_address=auto', '--collectives=ray'],
        '--collectives=ray has no effect without --num_learners'),
-      (['--ray_address=auto', '--deterministic', '--save_checkpoint_secs=600'],
+      (['--ray_address=auto', '--deterministic', '--save_checkpoint_secs=60'],
        '--deterministic=True cannot be used with --ray_address'),
       (['--ray_address=auto', '--inference=central', '--pack=zlib'],
        '--pack=zlib cannot be used with --inference=central'),

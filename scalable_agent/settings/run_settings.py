@@ -64,8 +64,9 @@ class RunSettings(Section):
       'learner.',
       choices=('learner', 'actor'), unreported=True)
   save_checkpoint_secs: float = setting(
-      600.,
-      'Seconds between checkpoints. Deterministic runs use '
+      60.,
+      'Seconds between checkpoints. A run that is killed without warning loses '
+      'the training since its last checkpoint. Deterministic runs use '
       '--save_checkpoint_frames instead.', POSITIVE, unless='deterministic')
   save_summaries_secs: float = setting(
       30., 'Seconds between TensorBoard summaries.', POSITIVE)
