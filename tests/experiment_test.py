@@ -580,18 +580,19 @@ class BadInputTest(parameterized.TestCase):
 @pytest.mark.slow
 class KerasTest(parameterized.TestCase):
 
-  def _run(self, variable, *args):
-    name, value = variable.split('=')
+  def _run(self, variables, *args):
     return subprocess.run(
         [sys.executable, *args], text=True, capture_output=True,
         cwd=self.create_tempdir().full_path, env={
-            **os.environ, 'PYTHONPATH': os.pathsep.join(sys.path), name: value})
+            **os.environ, 'PYTHONPATH': os.pathsep.join(sys.path),
+            **dict(variable.split('=') for variable in variables)})
 
   @parameterized.parameters(
-      'TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=jax', 'KERAS_BACKEND=nonsense')
-  def test_keras_of_another_project(self, variable):
+      ('TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=jax'),
+      ('KERAS_BACKEND=nonsense',))
+  def test_keras_of_another_project(self, *variables):
     # The mode imports the networks first.
-    run = self._run(variable, '-m', 'scalable_agent.experiment',
+    run = self._run(variables, '-m', 'scalable_agent.experiment',
                     '--mode=export', '--logdir=nowhere')
     self.assertEqual(run.returncode, 2, run.stderr)
     self.assertIn('nowhere holds no checkpoint', run.stderr)
@@ -599,7 +600,7 @@ class KerasTest(parameterized.TestCase):
 
   @parameterized.parameters('TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=torch')
   def test_an_import_says_it(self, variable):
-    run = self._run(variable, '-c', 'import scalable_agent\n'
+    run = self._run([variable], '-c', 'import scalable_agent\n'
                     'try:\n  scalable_agent.load\n'
                     'except scalable_agent.errors.ConfigError as e: print(e)')
     self.assertEqual(
