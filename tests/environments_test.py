@@ -426,18 +426,21 @@ class FiniteTest(parameterized.TestCase):
     self._run(self._step(), self._step(reward=-1e30, end=True), self._step())
 
   @parameterized.parameters(
-      (dict(reward=np.nan), 'reward nan'),
-      (dict(reward=-np.inf), 'reward -inf'),
+      (dict(reward=np.nan), 'reward nan, 3 steps'),
+      (dict(reward=-np.inf), 'reward -inf, 3 steps'),
+      (dict(reward=np.nan, end=True), 'reward nan, 3 steps'),
       (dict(observation=np.array([[0, 0, 0], [0, np.inf, 0]])),
-       'observation inf'),
+       'observation inf, 3 steps'),
+      (dict(observation=np.array([[0, 0, 0], [0, np.inf, 0]]), end=True),
+       'observation inf, 0 steps'),
       (dict(observation={'x': np.zeros([2, 1]), 'y': np.array([[1], [np.nan]]),
                          'z': np.zeros([2, 3], np.uint8)}),
-       'observation y nan'),
-      (dict(end=True, last=np.nan), 'observation nan'))
+       'observation y nan, 3 steps'),
+      (dict(end=True, last=np.nan), 'observation nan, 3 steps'))
   def test_others_are_named(self, step, text):
     with self.assertRaisesRegex(
         errors.EnvironmentValueError,
-        rf'^Environment 7 \(b\) returned {text}, 2 steps after the start of an '
+        rf'^Environment 7 \(b\) returned {text} after the start of an '
         'episode: .* must be finite.$'):
       self._run(self._step(end=True), self._step(), self._step(),
                 self._step(**step))

@@ -644,6 +644,29 @@ class Masked(_Fake):
             'action_mask': self._mask.copy()}
 
 
+class MaskedGoals(Masked):
+  """Four steps to the goal, 4; no action is valid at the end."""
+  observation_space = spaces.Dict({
+      'action_mask': spaces.MultiBinary(5),
+      'achieved_goal': spaces.Box(0, 4, (1,), np.float32),
+      'desired_goal': spaces.Box(0, 4, (1,), np.float32)})
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    return (achieved_goal == desired_goal).all(-1).astype(np.float32)
+
+  def compute_terminated(self, achieved_goal, desired_goal, info):
+    return self.compute_reward(achieved_goal, desired_goal, info) == 1
+
+  def step(self, action):
+    observation, _, terminated, truncated, info = super().step(action)
+    return observation, float(terminated), terminated, truncated, info
+
+  def _observation(self):
+    return {'action_mask': super()._observation()['action_mask'],
+            'achieved_goal': np.array([self._steps], np.float32),
+            'desired_goal': np.array([4], np.float32)}
+
+
 class MaskedParts(_Fake):
   """Two parts of an action, with a mask for each. Invalid actions raise."""
   observation_space = spaces.Dict({

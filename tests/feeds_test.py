@@ -7,6 +7,7 @@ holds, however it was drawn.
 
 import contextlib
 import dataclasses
+import functools
 import io
 import os
 import re
@@ -834,9 +835,9 @@ class PrioritiesTest(tf.test.TestCase, parameterized.TestCase):
 
 class HindsightTest(parameterized.TestCase, tf.test.TestCase):
 
-  def _take(self, num_batches=20, **settings):
+  def _take(self, num_batches=20, level_name='bit_flipping_6', **settings):
     return _joined(_take(_config(
-        level_name='bit_flipping_6', num_actors=2, num_actor_groups=1,
+        level_name=level_name, num_actors=2, num_actor_groups=1,
         min_replay_steps=100, **settings), num_batches, agent=None))
 
   @parameterized.parameters(('future', 1.), ('final', 1.), ('episode', 2.))
@@ -866,6 +867,17 @@ class HindsightTest(parameterized.TestCase, tf.test.TestCase):
   def test_levels_without_goals(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError, 'has no goals'):
       _take(_config(hindsight='future'), 1)
+
+  def test_an_episode_goes_on_only_where_an_action_is_valid(self):
+    take = functools.partial(
+        self._take, level_name='fake_environments:fake/MaskedGoals-v0')
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--hindsight=episode cannot .* an action_mask'):
+      take(hindsight='episode')
+    found = take(hindsight='future')
+    is_valid = found.next_observation['action_mask'].any(-1)
+    self.assertNotEmpty(found.discount[~is_valid])
+    self.assertAllEqual(found.discount[~is_valid], np.zeros(sum(~is_valid)))
 
 
 class DeterministicTest(tf.test.TestCase):
@@ -1064,6 +1076,11 @@ MUTATIONS = (
          'config.hindsight, 0,'),
         ('number of pretended goals ignored',
          'config.hindsight, config.hindsight_goals,', 'config.hindsight, 4,'),
+    )),
+    dict(file='learning/sources', catches='HindsightTest.'
+         'test_an_episode_goes_on_only_where_an_action_is_valid', rows=(
+        ('an episode goes on without a valid action',
+         "config.hindsight == 'episode' and masks", 'False and masks'),
     )),
     dict(file='learning/sources',
          catches='test_rewards_are_those_of_the_goals', rows=(

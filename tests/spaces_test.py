@@ -1,7 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of spaces: what environments receive, what agents see, and goals."""
 
+import contextlib
 import fractions
+import io
 import json
 
 from absl.testing import absltest
@@ -341,6 +343,23 @@ class RewardFunctionTest(parameterized.TestCase):
     goals.Goals('fake/Mine-v0', lambda: fake_environments.Bonus(
         fake_environments.SparseGoals(), lambda *_: False))
 
+  def test_rewards_of_steps_that_are_not_those_of_their_goals(self):
+    def said(env):
+      with contextlib.redirect_stdout(io.StringIO()) as output:
+        goals.Goals('fake/Mine-v0', lambda: env)
+      return output.getvalue()
+    env = fake_environments.SparseGoals()
+    self.assertEqual(said(env), '')
+    self.assertEqual(
+        said(gymnasium.wrappers.TransformObservation(
+            env, lambda o: {**o, 'achieved_goal': o['desired_goal']},
+            env.observation_space)),
+        'Step 1 of fake/Mine-v0 had the reward -1, but compute_reward returns '
+        '-0 for its goals: --hindsight mixes both rewards. Return '
+        'compute_reward in step.\n')
+    env.compute_reward = lambda *_: -2.
+    self.assertIn('returns -2 for its goals', said(env))
+
   def test_repeated_actions(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
                                 'num_action_repeats=1'):
@@ -376,6 +395,11 @@ MUTATIONS = (
         ('the goal is no success',
          "'is_success': 1.0}",
          '}'),
+    )),
+    dict(file='environments/goals', catches='RewardFunctionTest.'
+         'test_rewards_of_steps_that_are_not_those_of_their_goals', rows=(
+        ('other rewards than compute_reward are not said',
+         'if not np.isclose(float(reward), computed):', 'if False:'),
     )),
     dict(file='environments/goals', catches='test_wrappers_that_change_rewards',
          rows=(

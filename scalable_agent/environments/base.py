@@ -114,7 +114,7 @@ class FlowEnvironment:
     observation = self._env.initial()
     self._episode_return = np.zeros([self.num_envs])
     self._episode_step = np.zeros([self.num_envs], np.int32)
-    self._check_observation(observation)
+    self._check_observation(observation, self._episode_step)
     return structs.StepOutput(
         reward=np.zeros([self.num_envs], np.float32),
         info=structs.StepOutputInfo(
@@ -149,20 +149,22 @@ class FlowEnvironment:
       raise RuntimeError('Call initial() before step().')
     result = self._env.step(self._check_actions(actions))
     self.num_steps += self.num_envs
-    self._check_finite('reward', result.reward)
-    self._check_observation(result.observation)
+    episode_step = self._episode_step + np.int32(1)
+    self._episode_step = np.where(
+        result.episode_end, np.int32(0), episode_step)
+    self._check_finite('reward', result.reward, episode_step)
+    self._check_observation(result.observation, self._episode_step)
     if result.episode_end.any():
-      self._check_observation(result.last_observation, result.episode_end)
+      self._check_observation(
+          result.last_observation, episode_step, result.episode_end)
     # In float32, the sum of a million rewards of 0.1 is 0.96 % off.
     episode_return = self._episode_return + result.reward
     info = structs.StepOutputInfo(
         episode_return=episode_return.astype(np.float32),
-        episode_step=self._episode_step + np.int32(1),
+        episode_step=episode_step,
         episode_end=result.episode_end)
     self._episode_return = np.where(
         result.episode_end, 0.0, episode_return)
-    self._episode_step = np.where(
-        result.episode_end, np.int32(0), info.episode_step)
     return structs.StepOutput(
         result.reward, info, result.done, result.observation, result.truncated,
         result.last_observation)
@@ -193,18 +195,22 @@ class FlowEnvironment:
     return array.astype(self._action_dtype, copy=False)
 
   def _check_observation(self, observation: Observation | tuple[()],
+                         episode_step: np.ndarray,
                          rows: np.ndarray | bool = True) -> None:
     parts = (observation if isinstance(observation, dict)
              else {'': np.asarray(observation)})
     for name, array in parts.items():
       if array.dtype.kind == 'f':
-        self._check_finite(f'observation {name}'.strip(), array, rows)
+        self._check_finite(
+            f'observation {name}'.strip(), array, episode_step, rows)
 
   def _check_finite(self, what: str, values: np.ndarray,
+                    episode_step: np.ndarray,
                     rows: np.ndarray | bool = True) -> None:
     """Raises EnvironmentValueError if `values[rows]` are not finite.
 
-    `values` are floats `[E, ...]`, `rows` bool `[E]`.
+    `values` are floats `[E, ...]`, `episode_step` int32 `[E]` the number of
+    steps from the start of each episode to the values, `rows` bool `[E]`.
     """
     finite = np.isfinite(values)
     if finite.all():
@@ -214,7 +220,7 @@ class FlowEnvironment:
       wrong = values[row][~finite[row]].flat[0]
       raise errors.EnvironmentValueError(
           f'Environment {self.indices[row]} ({self.level_names[row]}) returned '
-          f'{what} {wrong}, {self._episode_step[row]} steps after the '
+          f'{what} {wrong}, {episode_step[row]} steps after the '
           'start of an episode: rewards and observations must be finite.')
 
   def _check_open(self) -> None:

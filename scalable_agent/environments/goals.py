@@ -5,10 +5,10 @@ Observations of a goal environment are dictionaries with `achieved_goal` and
 `desired_goal`. Its `compute_reward(achieved_goal, desired_goal, info)` returns
 the reward of a step that led to `achieved_goal`, and `compute_terminated`
 returns whether the step ended the episode. Both functions need no simulation,
-so the environment is reset and stepped only to see what its wrappers do.
+so the environment is reset and stepped only to compare rewards.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import itertools
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import spaces
 
 # A function of achieved goals, `[N, ...]`, and desired goals, `[N, ...]`, to
 # rewards, float32 `[N]`, or to ends of episodes, bool `[N]`.
@@ -44,10 +45,11 @@ class Goals:
   """
 
   def __init__(self, level_name: str, factory: base.Factory):
-    """Builds an environment; steps the environment if wrappers need a check.
+    """Builds an environment, and makes random steps to compare rewards.
 
     Raises EnvironmentSpecError if the level has no goals, or if a wrapper
-    changes rewards, which `compute_reward` does not know.
+    changes rewards, which `compute_reward` does not know. Prints a warning if
+    the environment itself has other rewards.
     """
     env = base.build(level_name, factory)
     self._goals = _goal_spaces(env)
@@ -57,6 +59,7 @@ class Goals:
           'observations need a Box achieved_goal and a Box desired_goal, and '
           'the environment needs compute_reward.')
     _check_wrappers(level_name, env)
+    _compare_rewards(level_name, env)
     self.rewards = _batch_function(
         env.get_wrapper_attr('compute_reward'), np.float32, self._goals)
     self.terminated = _batch_function(
@@ -93,20 +96,45 @@ def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
     return result
 
   vars(inner)['step'] = noted
-  env.action_space.seed(0)
-  env.reset(seed=0)
-  for _ in range(_NUM_PROBED_STEPS):
-    rewards.clear()
-    _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+  for _, reward, *_ in _random_steps(env):
     if len(rewards) != 1 or not np.isclose(float(reward), rewards[0]):
       raise errors.EnvironmentSpecError(
           f'A wrapper of {level_name} makes the reward {float(reward):g} of '
           f'{" and ".join(f"{r:g}" for r in rewards)}, which compute_reward '
           'does not know: change compute_reward as well, or leave out '
           '--hindsight.')
-    if terminated or truncated:
-      env.reset()
+    rewards.clear()
   del vars(inner)['step']
+
+
+def _compare_rewards(level_name: str, env: gymnasium.Env) -> None:
+  """Prints a warning if random steps have other rewards than their goals."""
+  compute_reward = env.get_wrapper_attr('compute_reward')
+  for number, (observation, reward, *_) in enumerate(_random_steps(env), 1):
+    assert isinstance(observation, dict)
+    computed = float(compute_reward(
+        observation['achieved_goal'], observation['desired_goal'], {}))
+    if not np.isclose(float(reward), computed):
+      print(f'Step {number} of {level_name} had the reward {float(reward):g}, '
+            f'but compute_reward returns {computed:g} for its goals: '
+            '--hindsight mixes both rewards. Return compute_reward in step.',
+            flush=True)
+      return
+
+
+def _random_steps(env: gymnasium.Env) -> Iterator[base.Step]:
+  """Yields the results of random valid actions."""
+  rng = np.random.default_rng(0)
+  action_spec = spaces.action_spec(env.action_space, '')
+  encode = spaces.Encoder(env.observation_space, env.action_space)
+  observation, _ = env.reset(seed=0)
+  for _ in range(_NUM_PROBED_STEPS):
+    action = spaces.random_action(rng, action_spec, encode(observation))
+    result = env.step(spaces.to_space(action[np.newaxis], env.action_space)[0])
+    yield result
+    observation, _, terminated, truncated, _ = result
+    if terminated or truncated:
+      observation, _ = env.reset()
 
 
 def _at_goal(env: gymnasium.Env, result: base.Step) -> base.Step:

@@ -21,6 +21,7 @@ from scalable_agent.learning import memory_check
 from scalable_agent.learning import selection
 from scalable_agent.learning import statistics
 from scalable_agent.networks import agents
+from scalable_agent.networks import masks
 from scalable_agent.replay import saving
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
@@ -226,7 +227,8 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
   n_step = replay_lib.NStep(config.discounting, config.n_step,
                             config.reward_clipping, config.reward_scale)
   if not config.use_lstm:
-    return replay_lib.Replay(store, selector, _make_view(config, n_step), seed)
+    return replay_lib.Replay(
+        store, selector, _make_view(config, spec, n_step), seed)
   starts = replay_lib.Starts(store, learner.agent.initial_state(1),
                              config.num_entries, config.unroll_length)
   return replay_lib.Replay(
@@ -299,7 +301,8 @@ def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
   return 0 if place.collectives.rank else max(num_added - num_counted, 0)
 
 
-def _make_view(config: config_lib.Config, n_step: replay_lib.NStep
+def _make_view(config: config_lib.Config, spec: structs.EnvironmentSpec,
+               n_step: replay_lib.NStep
                ) -> replay_lib.View[replay_lib.StepStore]:
   if config.hindsight == 'none':
     return n_step
@@ -308,6 +311,11 @@ def _make_view(config: config_lib.Config, n_step: replay_lib.NStep
   if others:
     raise errors.ConfigError('--hindsight can be used with one level only.')
   rewards, terminated = environments.goal_functions(level_name, config)
+  if config.hindsight == 'episode' and masks.NAME in spec.observation:
+    raise errors.ConfigError(
+        '--hindsight=episode cannot be used with an action_mask: at the end of '
+        'an episode no action may be valid, but for a goal that was reached '
+        'earlier the episode would go on. Use --hindsight=future.')
   return replay_lib.Hindsight(
       n_step, rewards, config.hindsight, config.hindsight_goals, terminated)
 
