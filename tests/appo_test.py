@@ -132,6 +132,14 @@ class LossesTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(
         actor_critic.normalise(tf.constant([[2., 2.]])), [[0., 0.]])
 
+  @parameterized.product(
+      number=(.1, .3, -1.7, 12.3), compiled=(False, True))
+  def test_equal_advantages_have_no_sign(self, number, compiled):
+    # Their mean in float32 is another number.
+    equal = tf.fill([32, 9], number)
+    normalise = tf.function(actor_critic.normalise, jit_compile=compiled)
+    self.assertAllEqual(normalise(equal), np.zeros([32, 9]))
+
   @parameterized.parameters(1., 100.)
   def test_clipped_errors(self, scale):
     old, new, targets = scale * np.array(
@@ -357,6 +365,14 @@ class AppoTest(parameterized.TestCase, tf.test.TestCase):
 MUTATIONS = (
     dict(
         file='losses/actor_critic',
+        catches='test_equal_advantages_have_no_sign',
+        rows=(
+            ('rounding of the mean is an advantage',
+             'centred -= tf.reduce_mean(centred)',
+             'centred -= 0.'),
+        )),
+    dict(
+        file='losses/actor_critic',
         catches='test_weights_of_the_behaviour_are_cut',
         rows=(
             ('weights of the behaviour are not cut',
@@ -531,8 +547,8 @@ MUTATIONS = (
         catches='test_normalised_advantages',
         rows=(
             ('deviations of nothing',
-             '(tf.sqrt(variance) + 1e-8)',
-             'tf.sqrt(variance)'),
+             '(tf.sqrt(tf.reduce_mean(tf.square(centred))) + 1e-8)',
+             'tf.sqrt(tf.reduce_mean(tf.square(centred)))'),
         )),
 )
 

@@ -174,6 +174,8 @@ class ConvertTest(parameterized.TestCase):
        dict(level_name='LunarLander-v3,B')),
       # The default of their advanced buffer; the naive buffer has none.
       (', max_use=7', '', dict(max_use=16)),
+      ('encoder_hidden_size_list=[32, 48], ', '',
+       dict(hidden_sizes='128,128,64')),
       ("replay_buffer=dict(type='advanced')))",
        "))\nmain_config.policy.other.replay_buffer.type = 'naive'",
        dict(max_use=0)),
@@ -244,7 +246,10 @@ class ConvertTest(parameterized.TestCase):
         # 5000 updates at half an update for each step.
         eval_every_frames=10_000)
     self.assertEqual(comments.keys(), {
-        'policy_loss_addons', 'log_dir', 'env_fn'})
+        'policy_loss_addons', 'log_dir', 'env_fn', 'target_entropy'})
+    self.assertIn('--target_entropy_ratio=0.98', comments['target_entropy'])
+    _, comments = self._pytorchrl('SAC', 'target_entropy=-2.0')
+    self.assertIn('--target_entropy_per_part', comments['target_entropy'])
 
   @parameterized.parameters(
       ('DDQN', 'lr=3e-4, epsilon_decay=0.9', dict(
@@ -262,11 +267,25 @@ class ConvertTest(parameterized.TestCase):
     self._check(config, algorithm=name.lower(), **expected)
 
   @parameterized.parameters(
+      ('DDQN', dict(double_q=False), {'num_critics', 'noise'}),
+      ('DDPG', dict(exploration_noise=0.1), {'num_critics'}),
+      ('TD3', dict(exploration_noise=0.1, num_critics=3), set()),
+      ('SAC', dict(num_critics=3), {'noise'}),
+      ('MPO', dict(num_critics=1), {'num_critics', 'noise'}))
+  def test_actors_of_pytorchrl(self, name, expected, notes):
+    config, comments = self._pytorchrl(
+        name, more='lr=1e-3' if name == 'DDQN' else '',
+        actor=", noise='Gauss', num_critics=3")
+    self._check(config, **expected)
+    self.assertEqual(notes, comments.keys() & {'num_critics', 'noise'})
+
+  @parameterized.parameters(
       ('NStepReplayBuffer.create_factory(size=1000, n_step=3)',
        dict(n_step=3, selector='uniform')),
       ('PERBuffer.create_factory(size=1000, epsilon=0.0, alpha=0.6, beta=0.4)',
        dict(selector='prioritised', priority_exponent=0.6,
-            importance_exponent=0.4, priority_epsilon=1e-6)),
+            importance_exponent=0.4, importance_exponent_end=0.4,
+            priority_epsilon=1e-6)),
       ('EREBuffer.create_factory(size=1000, eta=0.9, cmin=200, n_step=2)',
        dict(selector='recent', recent_eta=0.9, recent_min_steps=200, n_step=2)),
       ('EREBuffer.create_factory(size=1000, eta=0.9, alpha=0.5, beta=0.5)',
@@ -290,7 +309,7 @@ class ConvertTest(parameterized.TestCase):
       ('SAC.create_factory()\nPERBuffer.create_factory(2000, 3, 1e-3, 0.5)',
        dict(replay_steps=2000, n_step=3, selector='prioritised',
             priority_epsilon=1e-3, priority_exponent=0.5,
-            importance_exponent=1.0)),
+            importance_exponent=1.0, importance_exponent_end=1.0)),
       ('SAC.create_factory()\nprl.Learner(scheme, 5000)',
        dict(total_environment_frames=5000)),
       ("DDPG.create_factory()\nOffPolicyActor.create_factory(a, b, c, "
@@ -298,7 +317,7 @@ class ConvertTest(parameterized.TestCase):
   def test_positional_arguments(self, text, expected):
     config, comments = self._convert(text)
     self._check(config, **expected)
-    self.assertContainsSubset(comments, ['env_fn'])
+    self.assertContainsSubset(comments, ['env_fn', 'target_entropy'])
 
   @parameterized.parameters(
       ("'env_id': 'PongNoFrameskip-v4', 'clip_rewards': True, "
@@ -373,7 +392,7 @@ class ConvertTest(parameterized.TestCase):
     _, comments = self._convert(
         'SAC.create_factory()\nScheme(algorithm, actor, storage, '
         f"environments, {', '.join(f'{name}=1' for name in names)})")
-    self.assertEqual(comments.keys(), {*names, 'env_fn'})
+    self.assertEqual(comments.keys(), {*names, 'env_fn', 'target_entropy'})
     self.assertEmpty([x for x in comments.values() if 'not known' in x])
 
   def test_all_arguments_of_the_factories_are_known(self):
@@ -583,6 +602,14 @@ MUTATIONS = (
     dict(file='compat/from_pytorchrl', catches=(
         'ConvertTest.test_each_argument_of_ddqn_has_a_comment0'), rows=(
         ('a rate of DDQN without a comment', "'lr_q': _ONE_RATE, ", ''),)),
+    dict(file='compat/from_pytorchrl', catches='test_actors_of_pytorchrl',
+         rows=(
+        ('flags that an algorithm does not use',
+         '_ACTOR_RULES | _OWN_ACTOR_RULES[name]', '_ACTOR_RULES'),)),
+    dict(file='compat/from_pytorchrl', catches='test_storages_of_pytorchrl',
+         rows=(
+        ('a constant exponent rises', ", 'importance_exponent_end': value}",
+         '}'),)),
     dict(file='compat/from_pytorchrl', catches='test_arguments_of_schemes',
          rows=(
         ('schemes without comments', "found.get('Scheme', {})", '{}'),)),

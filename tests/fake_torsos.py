@@ -55,6 +55,13 @@ def three_axes(observation_spec):
   return tf.keras.layers.Dense(8)
 
 
+def doubles(observation_spec):
+  del observation_spec
+  return tf.keras.Sequential([
+      tf.keras.layers.Flatten(),
+      tf.keras.layers.Dense(8, dtype='float64', name='dense')])
+
+
 def whole_numbers(observation_spec):
   del observation_spec
   return tf.keras.layers.Lambda(lambda x: tf.zeros([2, 3], tf.int32))

@@ -67,6 +67,15 @@ class PlottingTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         curves['memory'], [[200, 300], [2, 3], [2, 5]])
 
+  def test_the_next_part_may_repeat_the_numbers_of_frames(self):
+    logdir = self._logdir([
+        (100, 1, 'catch', 1), (200, 2, 'catch', 2), (200, 2, 'catch', 3),
+        # Killed after these; the last checkpoint was at 200.
+        (250, 3, 'catch', 4), (250, 3, 'catch', 5), (300, 4, 'catch', 6),
+        (250, 3, 'catch', 7), (250, 3, 'catch', 8), (300, 4, 'catch', 9)])
+    self.assertEqual([episode[3] for episode in plotting.read_episodes(logdir)],
+                     [1, 2, 3, 7, 8, 9])
+
   @parameterized.parameters(
       '300,3', '300,3,catch,', '300,3,catch,5,9,36300,3,c', 'x,3,catch,5,9,36',
       '\x00\udcff')
@@ -461,6 +470,10 @@ class PlottingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='scores/plotting', catches=(
+        'test_the_next_part_may_repeat_the_numbers_of_frames'), rows=(
+        ('an episode of a killed part counts', 'and not is_of_killed_part', ''),
+    )),
     dict(file='scores/plotting', catches='test_seeds_of_one_are_a_band', rows=(
         ('bands over suites', 'key = groups[label], groups_lib.key(config)',
          "key = '', groups_lib.key(config)"),

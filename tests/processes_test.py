@@ -99,6 +99,40 @@ class SignalsTest(absltest.TestCase):
     self.assertEqual(found, [(False, before)])
 
 
+  def _start(self):
+    """Starts a program that saves for a second after a signal."""
+    process = subprocess.Popen(
+        [sys.executable, '-c', 'import time\n'
+         'from scalable_agent.processes import signals\n'
+         'with signals.stop_on_signals() as stop:\n'
+         '  print("ready", flush=True)\n  stop.wait()\n'
+         '  print("stops", flush=True)\n  time.sleep(1.5)\n'
+         'print("saved", stop.number, flush=True)'],
+        env=os.environ | {'PYTHONPATH': os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE, text=True)
+    self.addCleanup(process.kill)
+    self.assertEqual(process.stdout.readline(), 'ready\n')
+    return process
+
+  def test_signals_at_once_are_one(self):
+    # As `timeout` sends signals.
+    process = self._start()
+    process.terminate()
+    self.assertEqual(process.stdout.readline(), 'stops\n')
+    process.terminate()
+    self.assertEqual(process.communicate()[0], 'saved 15\n')
+    self.assertEqual(process.returncode, 0)
+
+  def test_a_second_signal_ends_the_process(self):
+    process = self._start()
+    process.terminate()
+    self.assertEqual(process.stdout.readline(), 'stops\n')
+    time.sleep(.6)
+    process.send_signal(signal.SIGINT)
+    self.assertEqual(process.communicate()[0], '')
+    self.assertEqual(process.returncode, -signal.SIGINT)
+
+
 class ReportTest(absltest.TestCase):
 
   def test_a_module_that_ends_the_program(self):
@@ -722,6 +756,16 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/signals', catches='test_signals_at_once_are_one',
+         rows=(
+        ('two signals of one kill are two', '_SAME_SIGNAL_S = .5',
+         '_SAME_SIGNAL_S = 0.'),
+    )),
+    dict(file='processes/signals',
+         catches='test_a_second_signal_ends_the_process', rows=(
+        ('a second signal is ignored', 'if data[0] in numbers and',
+         'if False and'),
+    )),
     dict(file='processes/user_code',
          catches='test_a_module_with_a_wrong_line', rows=(
         ('the wrong line is not shown', 'isinstance(error, SyntaxError)',

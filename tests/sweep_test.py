@@ -4,6 +4,7 @@
 import contextlib
 import csv
 import io
+import itertools
 import math
 import os
 import pathlib
@@ -66,6 +67,14 @@ class DrawTest(absltest.TestCase):
         [(('a', a), ('b', b)) for a in '123' for b in 'xy'])
     self.assertEqual([t.number for t in many], list(range(6)))
     self.assertNotEqual(many, sweep.draw(_SPACE, 100, seed=2))
+
+  def test_large_spaces(self):
+    space = {name: list('0123') for name in 'abcdefghij'}
+    trials = sweep.draw(space, 3, seed=1)
+    points = list(itertools.product(*space.values()))
+    order = np.random.default_rng(1).permutation(len(points))
+    self.assertEqual([t.settings for t in trials], [
+        tuple(zip(space, points[i])) for i in order[:3]])
 
   def test_every_value_is_drawn_as_often(self):
     counts = {'1': 0, '2': 0, '3': 0}

@@ -131,11 +131,20 @@ _ACTOR_RULES: dict[str, converted.Rule] = {
     'act_feature_extractor_kwargs': 'A critic sees action and observation.',
     'common_feature_extractor': 'Choose layers with --hidden_sizes.',
     'common_feature_extractor_kwargs': 'Choose layers with --hidden_sizes.'}
+_ONE_CRITIC = 'With ddqn, ddpg and mpo, there is one critic, as there.'
+_NO_NOISE = 'Only ddpg and td3 add noise to actions.'
+_OWN_ACTOR_RULES: dict[str, dict[str, converted.Rule]] = {
+    'DDQN': {'num_critics': _ONE_CRITIC, 'noise': _NO_NOISE},
+    'DDPG': {'num_critics': _ONE_CRITIC}, 'TD3': {},
+    'SAC': {'noise': _NO_NOISE},
+    # A second critic is required there, and not used.
+    'MPO': {'num_critics': _ONE_CRITIC, 'noise': _NO_NOISE}}
 _STORAGE_RULES: dict[str, converted.Rule] = {
     'n_step': 'n_step',
     'epsilon': lambda value: {'priority_epsilon': number(value) or 1e-6},
     'alpha': 'priority_exponent',
-    'beta': 'importance_exponent',
+    'beta': lambda value: {
+        'importance_exponent': value, 'importance_exponent_end': value},
     'default_error': 'New steps get the largest priority so far.',
     'eta': 'recent_eta',
     'cmin': 'recent_min_steps',
@@ -197,7 +206,8 @@ def convert(file: reading.File) -> converted.Converted | None:
   repeats = int(number(result.flags['num_action_repeats']))
   _add_algorithm(result, name, arguments)
   _add_cadence(result, arguments, num_environments, repeats)
-  result.apply(found.get('OffPolicyActor', {}), _ACTOR_RULES)
+  result.apply(found.get('OffPolicyActor', {}),
+               _ACTOR_RULES | _OWN_ACTOR_RULES[name])
   storage = _first(found, _STORAGES, notes)
   _add_storage(result, storage, found.get(storage, {}), num_environments)
   result.apply(found.get('Scheme', {}), _SCHEME_RULES)
@@ -274,6 +284,9 @@ def _add_algorithm(result: converted.Converted, name: str,
   elif interval != 1:
     result.notes['target_update_interval'] = (
         'With ddpg, the targets move after every update.')
+  if name == 'SAC':
+    result.notes['target_entropy'] = (
+        'For discrete actions, add --target_entropy_ratio=0.98.')
   result.apply(settings, _RULES | (_DDQN_RULES if name == 'DDQN' else {}))
 
 

@@ -127,8 +127,10 @@ def clip_errors(errors: tf.Tensor, vs: tf.Tensor, values: tf.Tensor,
 
 def normalise(advantages: tf.Tensor) -> tf.Tensor:
   """Returns advantages with mean 0 and standard deviation 1, or all 0."""
-  mean, variance = tf.nn.moments(advantages, list(range(advantages.shape.rank)))
-  return (advantages - mean) / (tf.sqrt(variance) + 1e-8)
+  centred = advantages - tf.reduce_mean(advantages)
+  # Else the rounding of the mean of equal numbers would be their deviation.
+  centred -= tf.reduce_mean(centred)
+  return centred / (tf.sqrt(tf.reduce_mean(tf.square(centred))) + 1e-8)
 
 
 def clip_rewards(rewards: tf.Tensor, mode: str) -> tf.Tensor:

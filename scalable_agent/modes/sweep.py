@@ -28,7 +28,6 @@ import argparse
 import collections
 import contextlib
 import csv
-import itertools
 import json
 import math
 import os
@@ -78,10 +77,11 @@ def draw(space: dict[str, list[str]], num_trials: int,
   The first n choices do not depend on `num_trials`. `space` has the values of
   each setting.
   """
-  points = list(itertools.product(*space.values()))
-  order = np.random.default_rng(seed).permutation(len(points))
-  return [Trial(number, tuple(zip(space, points[index])))
-          for number, index in enumerate(order[:num_trials])]
+  sizes = [len(values) for values in space.values()]
+  order = np.random.default_rng(seed).permutation(math.prod(sizes))[:num_trials]
+  return [Trial(number, tuple(
+      (name, space[name][choice]) for name, choice in zip(space, point)))
+          for number, point in enumerate(zip(*np.unravel_index(order, sizes)))]
 
 
 def score(episodes: np.ndarray, num_frames: float = math.inf) -> float:

@@ -200,6 +200,11 @@ def _make_from_user(
       raise errors.ConfigError(
           f'The torso of {name} must put out features, float [2, F], for 2 '
           f'observations, not {found}.')
+    for variable in torso.trainable_variables:
+      if variable.dtype != 'float32':
+        raise errors.ConfigError(
+            f'The torso of {name} has weights of {variable.dtype} '
+            f'({variable.path}), but weights must be float32.')
     for variable in torso.variables:
       if id(variable) in _VARIABLES_OF_USERS:
         raise errors.ConfigError(

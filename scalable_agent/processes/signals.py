@@ -9,10 +9,13 @@ import select
 import signal
 import sys
 import threading
+import time
 import types
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE_S = 5.
+# `timeout` sends its signal to the program, and at once to the group.
+_SAME_SIGNAL_S = .5
 _PR_SET_PDEATHSIG = 1  # From <linux/prctl.h>.
 # Loaded before child processes need the library.
 _LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
@@ -47,9 +50,9 @@ def wait_for(stop: threading.Event, what: str) -> None:
 def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   """Yields an event that the first SIGINT, SIGTERM or SIGHUP sets.
 
-  The second signal ends the process and its children at once. SIGHUP stays
-  ignored under nohup. In a thread other than the main thread, signals are not
-  handled.
+  The second signal ends the process and its children at once, unless it comes
+  within half a second: then both count as one. SIGHUP stays ignored under
+  nohup. In a thread other than the main thread, signals are not handled.
   """
   stop = Stop() if stop is None else stop
   if threading.current_thread() is not threading.main_thread():
@@ -60,8 +63,8 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
     numbers.append(signal.SIGHUP)
 
   def handle(number: int, unused_frame: types.FrameType | None) -> None:
-    for other in numbers:
-      signal.signal(other, signal.SIG_DFL)
+    if stop.number:
+      return  # `_watch` knows whether this is a second signal.
     stop.number = number
     stop.set()
     if not stop.waits_for:
@@ -97,15 +100,15 @@ def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
       if not data:
         return
       number = data[0]
+    first_s = time.monotonic()
     stop.set()
     while True:
       if select.select([pipe], [], [], _PATIENCE_S)[0]:
         data = pipe.read(1)
         if not data:
           return
-        # A second signal, before Python has handled the first signal.
-        if data[0] in numbers:
-          os._exit(128 + data[0])
+        if data[0] in numbers and time.monotonic() - first_s > _SAME_SIGNAL_S:
+          _die(data[0])
       elif not stop.waits_for:
         print('Ended by a signal before there was anything to save.',
               file=sys.stderr, flush=True)
@@ -113,6 +116,15 @@ def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
       else:
         print(f'Still waiting for {stop.waits_for}. A second signal ends the '
               'program at once.', flush=True)
+
+
+def _die(number: int) -> None:
+  """Ends this process by a signal; may be called in any thread."""
+  if _LIBC is not None:
+    _LIBC.signal(number, None)  # Python's `signal` needs the main thread.
+    os.kill(os.getpid(), number)
+    time.sleep(1)
+  os._exit(128 + number)
 
 
 @contextlib.contextmanager

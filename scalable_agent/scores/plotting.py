@@ -157,9 +157,15 @@ def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
   fields = rows[0] if rows and set(rows[0]) >= set(
       episodes_lib.FIELDS[:4]) else episodes_lib.FIELDS
   kept: list[tuple[str, float, float, float]] = []
+  is_of_killed_part = False
   for episode in filter(None, (_parse(fields, row) for row in rows[:0:-1])):
-    if not kept or episode[1] <= kept[-1][1]:
+    # A part that repeats frames may repeat the very number of frames.
+    if not kept or episode[1] < kept[-1][1] or (
+        episode[1] == kept[-1][1] and not is_of_killed_part):
       kept.append(episode)
+      is_of_killed_part = False
+    else:
+      is_of_killed_part = True
   return kept[::-1]
 
 
