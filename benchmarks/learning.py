@@ -107,6 +107,27 @@ def _cue(algorithm: str, name: str, level_flags: tuple[str, ...], delay: int,
       f'--burn_in_steps={steps}')
 
 
+def _of_appo() -> dict[str, Recipe]:
+  """Returns the recipes of toys with APPO."""
+  picture = ('--level_name=toy_variants:CatchPicture-v0', '--num_actors=16',
+             '--activation=relu', '--total_environment_frames=12000')
+  return {
+      'appo_catch': Recipe('appo_catch', 1000, 100, .95),
+      'appo_catch_picture': Recipe(
+          'appo_catch', 2000, 100, .9, flags=picture),
+      'appo_catch_picture_raw': Recipe(
+          'appo_catch', 2000, 100, 0, is_limit=True,
+          flags=(*picture, '--normalise_observations=none')),
+      'appo_target': Recipe('appo_target', 10_000, 100, -.5),
+      'appo_large_target': Recipe('appo_target', 10_000, 100, -500, flags=(
+          '--level_name=toy_variants:LargeTarget-v0',)),
+      'appo_pattern': Recipe('impala_pattern', 20_000, 100, 9.9, flags=(
+          '--algorithm=appo', '--passes=2')),
+      'appo_memory': Recipe('memory', 10_000, 100, .95, flags=(
+          '--algorithm=appo', '--passes=2')),
+      'appo_cartpole': Recipe('appo_cartpole', 10_000, 20, 475, 'best')}
+
+
 def _of_memory() -> dict[str, Recipe]:
   """Returns the recipes of levels that need a memory, and their baselines."""
   delays = lambda algorithm, delay, num_frames: _cue(
@@ -176,6 +197,7 @@ RECIPES = {
     **{name: Recipe(name, 10_000, 100, 0.95) for name in ('catch', 'memory')},
     'vizdoom_basic': Recipe('vizdoom_basic', 200_000, 50, 50),
     'impala_pendulum': Recipe('impala_pendulum', 50_000, 100, -250),
+    **_of_appo(),
     **_of_memory(),
     'impala_pattern': Recipe('impala_pattern', 20_000, 100, 9.9),
     **{name: Recipe(name, 20_000, 50, 475, 'best')
@@ -325,6 +347,9 @@ def main() -> None:
   names = args.runs.split(',')
   for name in set(names) - {*RECIPES}:
     parser.error(f'Unknown recipe {name}: use some of {", ".join(RECIPES)}.')
+  os.environ['PYTHONPATH'] = os.pathsep.join(  # For toy_variants.
+      [str(_ROOT / 'benchmarks'),
+       *filter(None, [os.environ.get('PYTHONPATH')])])
   # Ends by way of `finally`, which stops all running programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   out = args.out.absolute()
