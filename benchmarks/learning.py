@@ -110,7 +110,7 @@ def _cue(algorithm: str, name: str, level_flags: tuple[str, ...], delay: int,
 def _of_appo() -> dict[str, Recipe]:
   """Returns the recipes of toys with APPO."""
   picture = ('--level_name=toy_variants:CatchPicture-v0', '--num_actors=16',
-             '--activation=relu', '--total_environment_frames=12000')
+             '--total_environment_frames=12000')
   return {
       'appo_catch': Recipe('appo_catch', 1000, 100, .95),
       'appo_catch_picture': Recipe(

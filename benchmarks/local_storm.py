@@ -115,7 +115,7 @@ def hit(run: Run, fault: str, rng: random.Random, logdir: str) -> bool:
   if fault in _ENDS:
     for number in _ENDS[fault]:
       run.process.send_signal(number)
-      time.sleep(rng.uniform(0, 0.5))
+      time.sleep(rng.uniform(0, 1))  # Within half a second, both are one.
   elif fault == 'terminate all':
     os.killpg(group, signal.SIGTERM)
   elif fault == 'kill':
