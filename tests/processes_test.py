@@ -377,8 +377,9 @@ class UserModuleTest(parameterized.TestCase):
         [sys.executable, '-c', program], capture_output=True, text=True,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
     self.assertEqual(output.returncode, 0, output.stderr)
-    pid, *rest = output.stdout.split(maxsplit=1)
-    self.assertEqual(rest, ['[2.0, 4.0] None\n'])
+    # The line before says that steps have other rewards.
+    pid, *rest = output.stdout.splitlines()[-1].split(maxsplit=1)
+    self.assertEqual(rest, ['[2.0, 4.0] None'])
     with open(self.notes) as f:
       notes = [line.split() for line in f]
     self.assertEqual({what for what, _ in notes}, {'import', 'build', 'reward'})
