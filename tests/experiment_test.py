@@ -232,7 +232,7 @@ class ProcessTest(parameterized.TestCase):
     # All of the last checkpoint: an update learns from 2 x 5 frames.
     self.assertEqual(restored, 10 * int(line.split(',')[0]))
     self.assertGreater(restored, 0)
-    self.assertGreater(_frames(_wait_for(resumed, ' of ')), restored)
+    self.assertGreater(_frames(_wait_for(resumed, ' frames/s')), restored)
     children = _children(resumed)
     resumed.send_signal(signal.SIGTERM)  # As `kill` does.
     output, _ = resumed.communicate()
@@ -260,7 +260,7 @@ class ProcessTest(parameterized.TestCase):
     # and SIGTERM to the group ends the environments during the wait.
     process = _start(f'--logdir={self.logdir}', '--unroll_length=500',
                      *_CHEAP)
-    _wait_for(process, ' of ')
+    _wait_for(process, ' frames/s')
     children = _children(process)
     os.killpg(process.pid, number)
     output, _ = process.communicate()
@@ -273,7 +273,7 @@ class ProcessTest(parameterized.TestCase):
   @pytest.mark.storm
   def test_second_signal_ends_at_once(self):
     process = _start(f'--logdir={self.logdir}', *_CHEAP)
-    _wait_for(process, ' of ')
+    _wait_for(process, ' frames/s')
     children = _children(process)
     try:
       for child in children:
@@ -316,7 +316,7 @@ class ProcessTest(parameterized.TestCase):
                      '--total_environment_frames=20000',
                      '--max_environment_restarts=2')
     for number in 1, 2, 3:
-      _wait_for(process, ' of ')
+      _wait_for(process, ' frames/s')
       environment, *_ = [
           child for child in _children(process) if child.num_threads() > 1
           and child.ppid() != process.pid]
@@ -336,7 +336,7 @@ class ProcessTest(parameterized.TestCase):
   @pytest.mark.storm
   def test_two_signals_in_quick_succession(self):
     process = _start(f'--logdir={self.logdir}', *_CHEAP)
-    _wait_for(process, ' of ')
+    _wait_for(process, ' frames/s')
     children = _children(process)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
