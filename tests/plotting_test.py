@@ -472,7 +472,8 @@ class PlottingTest(parameterized.TestCase):
 MUTATIONS = (
     dict(file='scores/plotting', catches=(
         'test_the_next_part_may_repeat_the_numbers_of_frames'), rows=(
-        ('an episode of a killed part counts', 'and not is_of_killed_part', ''),
+        ('an episode of a killed part counts', 'and is_of_killed_part)',
+         'and False)'),
     )),
     dict(file='scores/plotting', catches='test_seeds_of_one_are_a_band', rows=(
         ('bands over suites', 'key = groups[label], groups_lib.key(config)',

@@ -98,39 +98,40 @@ class SignalsTest(absltest.TestCase):
     thread.join()
     self.assertEqual(found, [(False, before)])
 
-
-  def _start(self):
-    """Starts a program that saves for a second after a signal."""
+  def _start(self, same_signal_s):
+    """Starts a program that saves, after a signal, until a line comes."""
     process = subprocess.Popen(
         [sys.executable, '-c', 'import time\n'
          'from scalable_agent.processes import signals\n'
+         f'signals._SAME_SIGNAL_S = {same_signal_s}\n'
          'with signals.stop_on_signals() as stop:\n'
          '  print("ready", flush=True)\n  stop.wait()\n'
-         '  print("stops", flush=True)\n  time.sleep(1.5)\n'
+         '  print("stops", flush=True)\n  input()\n  time.sleep(1)\n'
          'print("saved", stop.number, flush=True)'],
         env=os.environ | {'PYTHONPATH': os.pathsep.join(sys.path)},
-        stdout=subprocess.PIPE, text=True)
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     self.addCleanup(process.kill)
     self.assertEqual(process.stdout.readline(), 'ready\n')
+    process.terminate()
+    self.assertEqual(process.stdout.readline(), 'stops\n')
     return process
 
   def test_signals_at_once_are_one(self):
     # As `timeout` sends signals.
-    process = self._start()
+    process = self._start(same_signal_s=60)
     process.terminate()
-    self.assertEqual(process.stdout.readline(), 'stops\n')
-    process.terminate()
-    self.assertEqual(process.communicate()[0], 'saved 15\n')
+    self.assertEqual(process.communicate('\n')[0], 'saved 15\n')
     self.assertEqual(process.returncode, 0)
 
   def test_a_second_signal_ends_the_process(self):
-    process = self._start()
-    process.terminate()
-    self.assertEqual(process.stdout.readline(), 'stops\n')
-    time.sleep(.6)
-    process.send_signal(signal.SIGINT)
-    self.assertEqual(process.communicate()[0], '')
-    self.assertEqual(process.returncode, -signal.SIGINT)
+    process = self._start(same_signal_s=0)
+    for _ in range(600):
+      if process.poll() is not None:
+        break
+      process.send_signal(signal.SIGINT)
+      time.sleep(.1)
+    self.assertEqual(process.poll(), -signal.SIGINT)
+    self.assertEqual(process.stdout.read(), '')
 
 
 class ReportTest(absltest.TestCase):
@@ -759,13 +760,13 @@ class StartTest(absltest.TestCase):
 MUTATIONS = (
     dict(file='processes/signals', catches='test_signals_at_once_are_one',
          rows=(
-        ('two signals of one kill are two', '_SAME_SIGNAL_S = .5',
-         '_SAME_SIGNAL_S = 0.'),
+        ('two signals of one kill are two', 'time.sleep(_SAME_SIGNAL_S)',
+         'pass'),
     )),
     dict(file='processes/signals',
          catches='test_a_second_signal_ends_the_process', rows=(
-        ('a second signal is ignored', 'if data[0] in numbers and',
-         'if False and'),
+        ('a second signal is ignored', 'if data[0] in numbers:',
+         'if False:'),
     )),
     dict(file='processes/user_code',
          catches='test_a_module_with_a_wrong_line', rows=(

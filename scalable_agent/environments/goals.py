@@ -125,12 +125,11 @@ def _compare_rewards(level_name: str, env: gymnasium.Env) -> None:
 def _random_steps(env: gymnasium.Env) -> Iterator[base.Step]:
   """Yields the results of random valid actions."""
   rng = np.random.default_rng(0)
-  action_spec = spaces.action_spec(env.action_space, '')
   encode = spaces.Encoder(env.observation_space, env.action_space)
   observation, _ = env.reset(seed=0)
   for _ in range(_NUM_PROBED_STEPS):
-    action = spaces.random_action(rng, action_spec, encode(observation))
-    result = env.step(spaces.to_space(action[np.newaxis], env.action_space)[0])
+    result = env.step(spaces.random_action(
+        rng, env.action_space, encode(observation)))
     yield result
     observation, _, terminated, truncated, _ = result
     if terminated or truncated:

@@ -146,18 +146,20 @@ def has_choice(mask: np.ndarray, action: structs.ActionSpec) -> np.ndarray:
   return np.all(np.logical_or.reduceat(mask, starts, axis=-1), axis=-1)
 
 
-def random_action(rng: np.random.Generator, action: structs.ActionSpec,
+def random_action(rng: np.random.Generator, space: gymnasium.Space,
                   arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-  """Returns a random valid action, of `ActionSpec.array`.
+  """Returns a random valid action of an environment's own space.
 
   `arrays` are the arrays of `Layout`, perhaps with a mask.
   """
+  action = action_spec(space, '')
   if action.size:
-    return rng.uniform(-1, 1, action.size).astype(np.float32)
-  mask = arrays.get(MASK, np.ones(sum(action.num_values), bool))
-  parts = [rng.choice(np.flatnonzero(valid)) for valid in np.split(
-      mask, np.cumsum(action.num_values)[:-1])]
-  return np.array(parts, np.int32).reshape(action.array.shape)
+    parts = rng.uniform(-1, 1, action.size).astype(np.float32)
+  else:
+    mask = arrays.get(MASK, np.ones(sum(action.num_values), bool))
+    parts = np.array([rng.choice(np.flatnonzero(valid)) for valid in np.split(
+        mask, np.cumsum(action.num_values)[:-1])], np.int32)
+  return to_space(parts[np.newaxis], space)[0]
 
 
 class Encoder:

@@ -272,9 +272,7 @@ class Trial:
             before: dict[str, np.ndarray]
             ) -> tuple[dict[str, np.ndarray], float, bool]:
     """Returns the observation, the reward, and whether the episode ended."""
-    action = spaces.to_space(
-        spaces.random_action(rng, self._action, before)[np.newaxis],
-        env.action_space)[0]
+    action = spaces.random_action(rng, env.action_space, before)
     with self._limited('step'):
       start_s = time.monotonic()
       observation, reward, terminated, truncated, _ = env.step(action)

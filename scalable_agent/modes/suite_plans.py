@@ -43,9 +43,7 @@ def _toys() -> _Plan:
   return {
       'catch': ('--recipe=catch',), 'memory': ('--recipe=memory',),
       'pattern': ('--recipe=impala_pattern',),
-      'target': ('--recipe=impala_pendulum', '--reward_clipping=none',
-                 '--bootstrap_truncated=false',
-                 '--total_environment_frames=100000')}
+      'target': ('--recipe=appo_target',)}
 
 
 _PLANS: dict[str, Callable[[], _Plan]] = {

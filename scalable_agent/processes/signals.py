@@ -100,14 +100,18 @@ def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
       if not data:
         return
       number = data[0]
-    first_s = time.monotonic()
     stop.set()
+    # By arrival: a busy machine may run this thread late.
+    time.sleep(_SAME_SIGNAL_S)
+    while select.select([pipe], [], [], 0)[0]:
+      if not pipe.read(1):
+        return
     while True:
       if select.select([pipe], [], [], _PATIENCE_S)[0]:
         data = pipe.read(1)
         if not data:
           return
-        if data[0] in numbers and time.monotonic() - first_s > _SAME_SIGNAL_S:
+        if data[0] in numbers:
           _die(data[0])
       elif not stop.waits_for:
         print('Ended by a signal before there was anything to save.',

@@ -160,12 +160,11 @@ def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
   is_of_killed_part = False
   for episode in filter(None, (_parse(fields, row) for row in rows[:0:-1])):
     # A part that repeats frames may repeat the very number of frames.
-    if not kept or episode[1] < kept[-1][1] or (
-        episode[1] == kept[-1][1] and not is_of_killed_part):
+    is_of_killed_part = bool(kept) and (
+        episode[1] > kept[-1][1]
+        or episode[1] == kept[-1][1] and is_of_killed_part)
+    if not is_of_killed_part:
       kept.append(episode)
-      is_of_killed_part = False
-    else:
-      is_of_killed_part = True
   return kept[::-1]
 
 
