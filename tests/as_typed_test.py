@@ -66,7 +66,7 @@ class AsTypedTest(absltest.TestCase):
                      [*lab_levels.DMLAB30_LEVELS.values()])
     self.assertRegex(output, r'(?m)^No cap\.: (\S+) Cap 100: (\S+)$')
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_one_machine(self):
     output = self._check(self._start(
         '--num_actors=2', '--batch_size=2', '--log_episodes', *_SMALL,

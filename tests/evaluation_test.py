@@ -424,15 +424,21 @@ class TrainingTest(parameterized.TestCase):
     self.assertEqual(
         printed.count('Evaluation at '), len(expected), printed)
 
-  @parameterized.parameters(
-      dict(algorithm='ddqn', min_replay_steps=60, updates_per_step=.25,
-           eval_every_frames=150, batch_size=8),
-      dict(algorithm='impala', unroll_length=10, batch_size=3,
-           eval_every_frames=150, use_lstm=False))  # The end is due, too.
   @pytest.mark.slow
-  def test_short_run(self, **settings):
+  def test_short_run(self):
+    # The end is due, too.
+    self._check_run(algorithm='impala', unroll_length=10, batch_size=3,
+                    use_lstm=False)
+
+  @pytest.mark.storm
+  def test_short_run_with_replay(self):
+    self._check_run(algorithm='ddqn', min_replay_steps=60,
+                    updates_per_step=.25, batch_size=8)
+
+  def _check_run(self, **settings):
     self.logdir = self.create_tempdir('a[b]*').full_path
-    every_frames = settings['eval_every_frames']
+    every_frames = 150
+    settings['eval_every_frames'] = every_frames
     first, _, printed = self._train(total_environment_frames=430, **settings)
     done = evaluations.read(self.logdir)
     self._check(first, every_frames, done, printed)

@@ -405,7 +405,7 @@ class FullDiskTest(absltest.TestCase):
            *args], text=True, stdout=full, stderr=subprocess.PIPE)
     return found.returncode, found.stderr
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_training_goes_on(self):
     logdir = self.create_tempdir().full_path
     found = self._run(f'--logdir={logdir}', *_CHEAP,
@@ -413,7 +413,7 @@ class FullDiskTest(absltest.TestCase):
     self.assertEqual(found, (0, ''))
     self.assertEqual(checkpointing.latest_number(logdir), 10)
 
-  @pytest.mark.slow
+  @pytest.mark.storm
   def test_tables_are_not_lost_in_silence(self):
     logdir = self.create_tempdir().full_path
     _main(f'--logdir={logdir}', *_CHEAP, '--total_environment_frames=100')
@@ -587,10 +587,14 @@ class KerasTest(parameterized.TestCase):
             **os.environ, 'PYTHONPATH': os.pathsep.join(sys.path),
             **dict(variable.split('=') for variable in variables)})
 
-  @parameterized.parameters(
-      ('TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=jax'),
-      ('KERAS_BACKEND=nonsense',))
-  def test_keras_of_another_project(self, *variables):
+  def test_keras_of_another_project(self):
+    self._check_mode('TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=jax')
+
+  @pytest.mark.storm
+  def test_a_keras_that_does_not_exist(self):
+    self._check_mode('KERAS_BACKEND=nonsense')
+
+  def _check_mode(self, *variables):
     # The mode imports the networks first.
     run = self._run(variables, '-m', 'scalable_agent.experiment',
                     '--mode=export', '--logdir=nowhere')
@@ -598,8 +602,14 @@ class KerasTest(parameterized.TestCase):
     self.assertIn('nowhere holds no checkpoint', run.stderr)
     self.assertEqual(run.stderr.count('\n'), 1)
 
-  @parameterized.parameters('TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=torch')
-  def test_an_import_says_it(self, variable):
+  def test_an_import_says_that_keras_is_another(self):
+    self._check_import('TF_USE_LEGACY_KERAS=1')
+
+  @pytest.mark.storm
+  def test_an_import_says_that_the_backend_is_another(self):
+    self._check_import('KERAS_BACKEND=torch')
+
+  def _check_import(self, variable):
     run = self._run([variable], '-c', 'import scalable_agent\n'
                     'try:\n  scalable_agent.load\n'
                     'except scalable_agent.errors.ConfigError as e: print(e)')

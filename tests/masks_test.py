@@ -559,9 +559,17 @@ class TrainedAgentTest(parameterized.TestCase, tf.test.TestCase):
     mask = np.asarray(observation['action_mask'])
     return mask[np.arange(len(mask)), np.asarray(actions)].all()
 
-  @parameterized.parameters(*_ALGORITHMS)
+  @parameterized.parameters('impala', 'sac')
   @pytest.mark.slow
   def test_policies_and_exports(self, algorithm):
+    self._check(algorithm)
+
+  @parameterized.parameters('ddqn', 'mpo')
+  @pytest.mark.storm
+  def test_policies_and_exports_of_others(self, algorithm):
+    self._check(algorithm)
+
+  def _check(self, algorithm):
     config, spec, agent = self._make(algorithm)
     observation = _observation(np.random.default_rng(1), (300,), (4,))
     loaded = loading.LoadedAgent(config, spec, agent, 0)

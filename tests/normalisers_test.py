@@ -13,6 +13,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import eager
 import numpy as np
+import pytest
 from scalable_agent import algorithms
 from scalable_agent import errors
 from scalable_agent.acting import policies
@@ -691,8 +692,14 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
                         strict=True):
       self.assertAllClose(one, two, atol=1e-5)
 
-  @parameterized.parameters('impala', 'appo')
-  def test_two_learners_have_the_statistics_of_one(self, algorithm):
+  def test_two_learners_have_the_statistics_of_one(self):
+    self._check_two_learners('appo')
+
+  @pytest.mark.storm
+  def test_two_learners_of_impala_have_the_statistics_of_one(self):
+    self._check_two_learners('impala')
+
+  def _check_two_learners(self, algorithm):
     unrolls = [_unroll(seed, batch_size=4, scale=5) for seed in range(3)]
     alone = _learner(batch_size=4, num_actors=4, algorithm=algorithm)
     sums = []

@@ -257,6 +257,7 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual((code, len(looks), self.started), (0, 1, []))
     self.assertIn('Stopped.', output)
 
+  @pytest.mark.storm
   def test_ctrl_c_leaves_the_runs_time_to_save(self):
     # The suite has a process group of its own here, as in a terminal.
     child = subprocess.Popen([sys.executable, '-c', _SUITE, self.logdir],
