@@ -38,7 +38,8 @@ _MIN_PRONOUNS = 2
 # The files of reproduction.py have columns of their own.
 _RESULTS = sorted(
     path for path in (_ROOT / 'benchmarks' / 'results').glob('*.csv')
-    if not path.name.startswith('reproduction_'))
+    if not path.name.startswith('reproduction_')
+    and not path.name.endswith('_curves.csv'))
 # Flags of other programs: absl, ray, torchbeast, http.server, and those in
 # benchmarks/, examples/ and tests/.
 _OTHERS = frozenset("""
