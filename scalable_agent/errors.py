@@ -96,6 +96,10 @@ class CheckpointError(ConfigError):
   """A log directory cannot be used; the message says why and what to do."""
 
 
+class LockedError(CheckpointError):
+  """Another run uses a log directory."""
+
+
 class EnvironmentValueError(UserError):
   """An environment returned a value that is not finite."""
   exit_code = 1

@@ -265,6 +265,10 @@ class LoadTest(parameterized.TestCase):
       agent.play(gymnasium.make('Pendulum-v1'))
     with self.assertRaisesRegex(ValueError, 'num_episodes must be positive'):
       agent.play(num_episodes=0)
+    with self.assertRaisesRegex(TypeError, "env='CartPole-v1' is no environ"):
+      agent.play('CartPole-v1')
+    with self.assertRaises(TypeError):
+      agent.play(num_episodes=2.5)
 
   def test_directories_without_an_agent(self):
     empty = self.create_tempdir().full_path

@@ -216,6 +216,15 @@ class PlottingTest(parameterized.TestCase):
     self.assertContainsSubset('abc', labels)
     self.assertNotIn('all', labels)
 
+  def test_a_short_run_does_not_cut_a_band(self):
+    x = np.arange(200.)
+    curves = {name: {'catch': plotting.Curve(x[:n], x[:n], x[:n])}
+              for name, n in (('a', 200), ('b', 200), ('c', 100))}
+    figure = plotting.draw(curves, 1, bands={'all': ('a', 'b', 'c')})
+    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
+    self.assertEqual(lines['a'].get_xdata()[-1], 199)
+    self.assertNotIn('all', lines)
+
   def test_a_band_over_minutes_of_a_run_that_went_on(self):
     x = np.array([0., 1, 2, 3])
     curves = [plotting.Curve(x, np.array([0., 120, 90, 240]), x)] * 3
@@ -470,6 +479,11 @@ class PlottingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='scores/plotting', catches='test_a_short_run_does_not_cut_a_band',
+         rows=(
+        ('a short run cuts a band', '_MIN_COMMON_RANGE = .9',
+         '_MIN_COMMON_RANGE = 0.'),
+    )),
     dict(file='scores/plotting', catches=(
         'test_the_next_part_may_repeat_the_numbers_of_frames'), rows=(
         ('an episode of a killed part counts', 'and is_of_killed_part)',

@@ -95,6 +95,12 @@ class ScoresTest(parameterized.TestCase):
         _short(published_scores.comparable_scores(
             algorithm, level, num_steps)), expected)
 
+  def test_levels_of_other_packages_have_no_scores(self):
+    self.assertNotEmpty(published_scores.comparable_scores('sac', 'Hopper-v5',
+                                                           9))
+    self.assertEmpty(published_scores.comparable_scores(
+        'sac', 'my_robots:Hopper-v5', 9))
+
   @parameterized.parameters('impala', 'appo')
   def test_all_levels_of_dmlab30_have_published_scores(self, algorithm):
     for level in dmlab30.ALL_LEVELS:
@@ -278,10 +284,10 @@ MUTATIONS = (
         ('always one run', 'if num_runs == 1 else', 'if num_runs else'),
     )),
     dict(file='scores/table', catches='test_number_of_training_runs', rows=(
-        ('runs of all groups', "(run.group or groups_lib.key(config, "
-         "'level_name'), run", '(run.group, run'),
-        ('runs of all levels', ', run.rows[0].level)', ',)'),
-        ('a seed counts twice', '(key, config.seed)', '(key, id(config))'),
+        ('runs of all groups',
+         'one.group or groups_lib.experiment(one)', 'one.group'),
+        ('runs of all levels', ', next(iter(one.scores)))', ',)'),
+        ('a seed counts twice', '(key, one.config.seed)', '(key, id(one))'),
     )),
 )
 

@@ -548,6 +548,19 @@ class SeveralAgentsTest(parameterized.TestCase):
     remark, _ = score_table.make_table(runs).remarks  # And equal seeds.
     self.assertEndsWith(remark, 'instead of 2 (agents 2, 3, 4, 5, 6, ...).')
 
+  def test_agents_of_unknown_settings_are_not_in_the_statistics(self):
+    known, unknown = [_played({'catch': [1.] * 30}, _run(
+        trained_on=trained_on, level_name='catch')) for trained_on in (
+            'catch', None)]
+    seeds = [known._replace(trained_with=dataclasses.replace(
+        known.trained_with, seed=seed)) for seed in (1, 2)]
+    remark = ('Not in the statistics over runs: /tmp/lost, as the settings of '
+              'the training are not known.')
+    self.assertIn(remark, score_table.make_table(
+        [*seeds, unknown._replace(source='/tmp/lost')]).remarks)
+    self.assertNotIn('Not in the', ''.join(score_table.make_table(
+        seeds).remarks))
+
   def test_table_of_a_test_is_read_as_it_was(self):
     for trained_on in ('ALE/Pong-v5', None):
       table = _table({'ALE/Pong-v5': [15., 20., 21.] * 10}, _run(
@@ -627,6 +640,8 @@ class SeveralAgentsTest(parameterized.TestCase):
       ({'scores-1-1.csv': 'x'}, 'holds no table of a test'),
       ({'scores-1-1.json': ''}, 'holds no table of a test'),
       ({'scores-1-1.json': '{'}, 'scores-1-1.json cannot be read'),
+      ({'scores-1-1.json': '{"agents": [{}, {}]}'},
+       'cannot be read as the test of an agent: it is a table of 2 agents'),
       ({'scores-1-1.json': '{"agents": [{}]}'},
        'scores-1-1.json cannot be read'))
   def test_nothing_to_read(self, files, text):

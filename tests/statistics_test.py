@@ -144,6 +144,18 @@ class GroupsTest(parameterized.TestCase):
       np.testing.assert_allclose(
           group.percents()[0], [(.1 + .6) / 1.6 * 100, 10])
 
+  def test_an_agent_of_several_levels_is_no_seed_of_experts(self):
+    experts = [_run(seed, .5) for seed in (1, 2)]
+    elsewhere = groups.SeedRun(
+        config_lib.Config(seed=4, level_name='memory'), 1000, {'catch': 0.})
+    of_both = [_run(3, 0.)._replace(config=config_lib.Config(
+        seed=3, level_name='catch,memory'))]
+    found, _ = groups.of_runs([*experts, *of_both, elsewhere])
+    self.assertEqual(
+        [(group.name, group.scores['catch'].tolist()) for group in found],
+        [('level_name=one each', [.5, .5]), ('level_name=catch,memory', [0.]),
+         ('level_name=memory', [0.])])
+
   def test_names_need_at_most_three_settings(self):
     runs = [_run(1, 0., entropy_cost=a, baseline_cost=b, discounting=c,
                  learning_rate=d) for a, b, c, d in itertools.product(
@@ -322,9 +334,15 @@ MUTATIONS = (
          'abs(_QUANTILES / difference.value)'),
     )),
     dict(file='scores/groups',
+         catches='test_an_agent_of_several_levels_is_no_seed_of_experts', rows=(
+        ('agents of several levels are experts',
+         'is_expert and name', 'name'),
+        ('an expert of another level is one of them',
+         'and trained_on == set(run.scores)', ''),
+    )),
+    dict(file='scores/groups',
          catches='test_runs_that_differ_by_seed_and_level_are_a_group', rows=(
-        ('a group for each level', "key(run.config, 'level_name')",
-         'key(run.config)'),
+        ('a group for each level', 'is_expert and name', 'False and name'),
         ('seeds in the order of runs', 'key=lambda run: run.config.seed',
          'key=lambda run: 0'),
     )),

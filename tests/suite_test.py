@@ -238,6 +238,51 @@ class SuiteTest(parameterized.TestCase):
                      (1, ['train catch/seed2', 'test catch/seed2']))
     self.assertIn('Failed: catch, seed 1, train: ', output)
 
+  def test_a_file_in_the_way_does_not_end_the_others(self):
+    for name in 'catch', 'memory/seed1/.lock':
+      path = pathlib.Path(self.logdir, name)
+      path.parent.mkdir(parents=True, exist_ok=True)
+      path.write_text('of the user')
+    with self.assertRaisesRegex(errors.CheckpointError, 'not the lock'):
+      running.wait_until_unlocked(path.parent, wait=self.fail)
+    code, output, _ = self._main(level_name='catch,memory', seeds='2')
+    self.assertEqual((code, self.started[-2:]),
+                     (1, ['train memory/seed2', 'test memory/seed2']))
+    for line in (r'catch, seed [12], train: .*catch', r'memory, seed 1, train: '
+                 r'.*is not the lock of a run'):
+      self.assertRegex(output, f'(?m)^Failed: {line}')
+
+  def test_levels_without_a_finished_run_are_named(self):
+    self.code = lambda name: int('memory' in name)
+    code, output, _ = self._main(level_name='catch,memory', seeds='2')
+    self.assertEqual(code, 1)
+    remark = ('No finished run of memory: numbers over levels are those of the '
+              'other levels.')
+    self.assertIn(f'**{remark}**', output)
+    self.assertRegex(output, r'\| toys  \| +1 \| +2 \|')
+    code, output, _ = self._main(mode='table')
+    self.assertEqual(code, 0)
+    self.assertStartsWith(output, f'{self.logdir}: {remark}\n')
+
+  def test_a_short_test_does_not_count(self):
+    settings = dict(level_name='catch', seeds='1')
+    self.assertEqual(self._main(**settings)[0], 0)
+    self.started.clear()
+    self.assertEqual(self._main(**settings, test_num_episodes='31')[0], 2)
+    with mock.patch.object(table, 'make_row', lambda level, returns: (
+        table.Row(level, (1.,), 1., 0., (1., 1.)))):
+      _test([f'--logdir={self.logdir}/catch/seed1'])
+    self.assertEqual(self._main(**settings)[0], 0)
+    self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
+
+  def test_a_run_is_no_suite(self):
+    _train(['--recipe=catch', f'--logdir={self.logdir}'])
+    code, _, error = self._main(level_name='catch')
+    self.assertEqual((code, self.started), (2, []))
+    self.assertIn('holds a run, and a suite needs a directory of its own',
+                  error)
+    self.assertNotIn('suite.json', os.listdir(self.logdir))
+
   def test_a_stop_ends_the_wait_for_a_locked_run(self):
     looks = []
 
@@ -247,7 +292,7 @@ class SuiteTest(parameterized.TestCase):
         looks.append(directory)
         if len(looks) == 1:
           os.kill(os.getpid(), signal.SIGTERM)
-        raise errors.CheckpointError('locked')
+        raise errors.LockedError('locked')
       yield
 
     with mock.patch.object(suite.logdirs, 'locked', locked), \
@@ -285,8 +330,9 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual(self._main(level_name='catch,memory,target')[0], 0)
     code, _, error = compare()
     self.assertEqual(code, 2)
-    self.assertIn(f'{logdirs[0]} and {logdirs[1]} hold runs of different '
-                  'levels, which cannot be compared.', error)
+    self.assertIn(f'{logdirs[0]} and {logdirs[1]} have finished runs of '
+                  'different levels, which cannot be compared: not all have '
+                  'target.', error)
     empty = self.create_tempdir()
     empty.create_file('suite.json')
     code, _, error = self._main(mode='table', logdir=empty.full_path)
@@ -517,6 +563,34 @@ class HtmlTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='modes/running',
+         catches='test_a_file_in_the_way_does_not_end_the_others', rows=(
+        ('all errors of a directory are waited for', 'errors.LockedError:',
+         'errors.CheckpointError:'),
+    )),
+    dict(file='modes/suite',
+         catches='test_a_file_in_the_way_does_not_end_the_others', rows=(
+        ('a file in the way ends the suite',
+         '(errors.CheckpointError, OSError) as e', 'errors.CheckpointError as e'
+         ),
+    )),
+    dict(file='modes/suite', catches='test_a_short_test_does_not_count', rows=(
+        ('a test of one game counts', '>= self.num_games', '>= 1'),
+    )),
+    dict(file='modes/suite', catches='test_a_run_is_no_suite', rows=(
+        ('a run becomes a suite',
+         'elif config_lib.trained_with(config.logdir):', 'elif False:'),
+    )),
+    dict(file='scores/comparing',
+         catches='test_levels_without_a_finished_run_are_named', rows=(
+        ('a part of a suite is a suite', 'if level not in finished]',
+         'if not finished]'),
+    )),
+    dict(file='modes/suite_report',
+         catches='test_levels_without_a_finished_run_are_named', rows=(
+        ('the report hides what is missing', '(*remarks, *table.remarks)',
+         'table.remarks'),
+    )),
     dict(file='environments/dm_control',
          catches='test_videos_of_dm_control_have_the_true_speed', rows=(
         ('frames per second as the adapter says them',

@@ -207,13 +207,16 @@ class SweepTest(absltest.TestCase):
       if directory.is_dir():
         (directory / 'finished').touch()
     report = (self.out / 'sweep' / 'sweep.md').read_text()
-    with contextlib.redirect_stderr(io.StringIO()) as output, \
-        self.assertRaises(SystemExit) as caught:
-      self.sweep(rungs='1500')
-    self.assertEqual(caught.exception.code, 2)
-    self.assertEndsWith(output.getvalue(),
-                        'was run with other flags: use another --out.\n')
-    self.assertEqual((self.out / 'sweep' / 'sweep.md').read_text(), report)
+    for rungs in '1500', '1000':
+      with contextlib.redirect_stderr(io.StringIO()) as output, \
+          self.assertRaises(SystemExit) as caught:
+        self.sweep(rungs=rungs)
+      self.assertEqual(caught.exception.code, 2)
+      self.assertEndsWith(output.getvalue(),
+                          'was run with other flags: use another --out.\n')
+      self.assertEqual((self.out / 'sweep' / 'sweep.md').read_text(), report)
+      # A damaged file is no other than that of other flags.
+      (self.out / 'sweep' / 'trial000' / 'flags.json').write_text('')
 
   def test_rungs(self):
     self.assertEqual(sweep.parse_rungs('20,3'), [3, 20])

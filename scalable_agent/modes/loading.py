@@ -2,6 +2,7 @@
 """Trained agents for other programs: `scalable_agent.load(logdir)`."""
 
 import dataclasses
+import operator
 import os
 from typing import NamedTuple
 
@@ -125,9 +126,15 @@ class LoadedAgent:
       greedy: see `step`.
 
     Raises:
+      TypeError: `env` is no environment, or `num_episodes` no whole number.
       errors.EnvironmentSpecError: the agent does not fit the environment.
       Exception: any error of the environment.
     """
+    if env is not None and not isinstance(
+        env, (gymnasium.Env, gymnasium.vector.VectorEnv)):
+      raise TypeError(f'env={env!r} is no environment: give play() '
+                      'gymnasium.make(NAME), or num_episodes=NUMBER.')
+    num_episodes = operator.index(num_episodes)
     if num_episodes < 1:
       raise ValueError(f'num_episodes must be positive, not {num_episodes}.')
     policy = self._policies[self._is_greedy(greedy)]

@@ -54,14 +54,15 @@ def wait_until_unlocked(
     wait: waits for seconds; True: ends the wait.
 
   Raises:
-    CheckpointError: another run has the directory for two minutes.
+    LockedError: another run has the directory for two minutes.
+    CheckpointError: the directory cannot be used.
   """
   end_s = time.monotonic() + _LOCK_TIMEOUT_S
   while directory.exists():
     try:
       with logdirs.locked(str(directory)):
         return
-    except errors.CheckpointError:
+    except errors.LockedError:
       if time.monotonic() > end_s:
         raise
       if wait(_LOCK_POLL_S):

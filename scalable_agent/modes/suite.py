@@ -48,23 +48,27 @@ class Cell:
     directory: the run's `--logdir`.
     flags: the flags of the run.
     num_env_frames: the frames of the whole training.
+    num_games: the games of a test.
   """
   level: str
   seed: int
   directory: pathlib.Path
   flags: tuple[str, ...]
   num_env_frames: int
+  num_games: int
 
   def __str__(self) -> str:
     return f'{self.level}, seed {self.seed}'
 
   def tested(self) -> table.Run | None:
-    """Returns the test of the finished training; None without such a test."""
+    """Returns the latest test; None if the training or the test is shorter."""
     try:
       run = score_files.read(str(self.directory))
     except errors.ConfigError:
       return None
-    return run if run.num_env_frames >= self.num_env_frames else None
+    is_whole = run.num_env_frames >= self.num_env_frames and all(
+        len(row.returns) >= self.num_games for row in run.rows)
+    return run if is_whole else None
 
 
 def run(config: config_lib.Config, flag_values: flags.FlagValues,
@@ -103,8 +107,10 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
         messages.count(num_levels, 'level'),
         messages.count(num_seeds, 'seed')]
     title = f'Suite {config.suite}: {", ".join(counts)},'
-    suite_report.write(pathlib.Path(config.logdir), title, config.suite,
-                       finished, failures)
+    suite_report.write(
+        pathlib.Path(config.logdir), title, config.suite, finished, failures,
+        comparing.remarks_on_missing(flags_by_level, {
+            cell.level for cell in known if str(cell) in finished}))
   return 1 if failures else 0
 
 
@@ -136,7 +142,7 @@ def _cells(config: config_lib.Config, given: Mapping[str, str],
         environments.check_names(
             levels_lib.level_names(level, settings.is_test), settings)
       yield Cell(level, seed, directory, of_run,
-                 settings.total_environment_frames)
+                 settings.total_environment_frames, settings.test_num_episodes)
 
 
 def _directory(config: config_lib.Config, level: str) -> pathlib.Path:
@@ -148,13 +154,14 @@ def _known_cells(config: config_lib.Config,
                  parse: Parse) -> Iterator[Cell]:
   """Yields the runs in the directory, also runs of earlier commands."""
   for level, of_level in flags_by_level.items():
-    frames = parse(of_level).total_environment_frames
+    settings = parse(of_level)
     seeds = [int(path.name[4:])
              for path in _directory(config, level).glob('seed*')
              if path.name[4:].isdecimal()]
     for seed in sorted(seeds):
       yield Cell(level, seed, _directory(config, level) / f'seed{seed}',
-                 tuple(of_level), frames)
+                 tuple(of_level), settings.total_environment_frames,
+                 settings.test_num_episodes)
 
 
 def _check_same(config: config_lib.Config,
@@ -164,14 +171,14 @@ def _check_same(config: config_lib.Config,
   Returns the flags of each level of the suite, of earlier commands and of now.
   """
   path = os.path.join(config.logdir, comparing.SUITE_FILE)
-  suite, flags_before = config.suite, {}
+  suite = config.suite
+  flags_before: dict[str, list[str]] = {}
   if os.path.exists(path):
-    try:
-      before = files.read_json(path)
-      suite, flags_before = before['suite'], dict(before['flags'])
-    except (OSError, LookupError, TypeError, ValueError) as e:
-      raise errors.ConfigError(f'{path} cannot be read: {e}. Use another '
-                               '--logdir.') from e
+    suite, flags_before = comparing.read_suite(config.logdir)
+  elif config_lib.trained_with(config.logdir):
+    raise errors.ConfigError(
+        f'--logdir={config.logdir} holds a run, and a suite needs a directory '
+        'of its own: use another --logdir.')
   if suite != config.suite:
     raise errors.ConfigError(
         f'--logdir={config.logdir} holds runs of other levels, of --suite='
@@ -200,7 +207,7 @@ def _run_all(cells: Sequence[Cell], jobs: int,
     try:
       running.wait_until_unlocked(cell.directory, stop.wait)
       return None if stop.is_set() else _start(cell, mode)
-    except errors.CheckpointError as e:  # Another run has the directory.
+    except (errors.CheckpointError, OSError) as e:
       failures.append(f'{cell}, {mode}: {e}')
       return None
 

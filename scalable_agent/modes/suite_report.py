@@ -18,16 +18,19 @@ _NUM_EPISODES = 100
 
 
 def write(directory: pathlib.Path, title: str, group: str,
-          runs: Mapping[str, table_lib.Run], failures: Sequence[str]) -> None:
+          runs: Mapping[str, table_lib.Run], failures: Sequence[str],
+          remarks: Sequence[str]) -> None:
   """Writes report.md, .csv and .html, and pictures where possible.
 
-  All `runs`, by name, count as one group of the statistics over runs.
+  All `runs`, by name, count as one group of the statistics over runs. `remarks`
+  come before those of the table.
   """
   logdirs = {name: os.path.dirname(run.source) for name, run in runs.items()}
   minutes = {name: plotting.minutes(logdir) for name, logdir in logdirs.items()}
   drawn = {name: logdirs[name] for name in logdirs if minutes[name] is not None}
   table = table_lib.make_table([
       run._replace(source=name, group=group) for name, run in runs.items()])
+  table = table._replace(remarks=(*remarks, *table.remarks))
   text = '\n\n'.join([
       score_files.to_markdown(table, title).rstrip(),
       *(['## Failed runs', '\n'.join(f'- {line}' for line in failures)]

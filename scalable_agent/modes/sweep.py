@@ -139,22 +139,22 @@ class Sweep:
     """Raises ConfigError if the directory of a trial has other flags."""
     for trial in trials:
       path = trial.directory(self._out) / 'flags.json'
-      if path.exists() and json.loads(path.read_text()) != trial.flags(
-          self._common):
+      flags = json.dumps(trial.flags(self._common))
+      if path.exists() and path.read_text() != flags:
         raise errors.ConfigError(
             f'{path.parent} was run with other flags: use another --out.')
 
   def _start(self, trial: Trial) -> subprocess.Popen | None:
     directory, flags = trial.directory(self._out), trial.flags(self._common)
-    directory.mkdir(parents=True, exist_ok=True)
-    files.write(str(directory / 'flags.json'), json.dumps(flags))
     try:
+      directory.mkdir(parents=True, exist_ok=True)
+      files.write(str(directory / 'flags.json'), json.dumps(flags))
       running.wait_until_unlocked(directory)
-    except errors.CheckpointError as e:  # Another run has the directory.
+      return running.start(flags, directory)
+    except (errors.CheckpointError, OSError) as e:
       self.failed[trial] = str(e)
       print(f'{directory.name}: failed: {e}', flush=True)
       return None
-    return running.start(flags, directory)
 
   def is_at(self, trial: Trial, rung: int) -> bool:
     """Whether a trial was run to a number of frames, or to its own end."""
@@ -325,8 +325,8 @@ def main() -> int:
     parser.error(f'--out={args.out} cannot be written: {e.strerror}.')
   if args.keep < 2 or args.jobs < 1 or args.num_trials < 1:
     parser.error('--keep must be 2 or more, --jobs and --num_trials 1 or more.')
-  # Ends by way of `finally`, which stops all running programs.
-  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+  for number in signal.SIGTERM, signal.SIGINT:  # `finally` stops all programs.
+    signal.signal(number, lambda *_: sys.exit(1))
   out = args.out.absolute()
   trials = draw(space, args.num_trials, args.seed)
   name = 'total_environment_frames'

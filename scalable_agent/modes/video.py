@@ -77,7 +77,7 @@ def check_packages(video_format: str) -> None:
 
 def _choose_renderers() -> None:
   """Lets environments draw without a screen if the machine has no screen."""
-  if 'DISPLAY' in os.environ:
+  if os.environ.get('DISPLAY'):
     return
   os.environ.setdefault('SDL_VIDEODRIVER', 'dummy')
   for library, name in ('EGL', 'egl'), ('OSMesa', 'osmesa'):

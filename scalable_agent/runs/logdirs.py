@@ -43,7 +43,8 @@ def locked(logdir: str) -> Iterator[None]:
   warning is printed.
 
   Raises:
-    CheckpointError: another run has the lock, or the directory cannot be used.
+    LockedError: another run has the lock.
+    CheckpointError: the directory cannot be used.
   """
   path = os.path.join(logdir, _NAME)
   is_new = not os.path.exists(logdir)
@@ -182,7 +183,7 @@ def _lock(file: TextIO, logdir: str) -> None:
             'that no other run uses this directory.')
       return
     file.seek(0)
-    raise errors.CheckpointError(
+    raise errors.LockedError(
         f'--logdir={logdir} is in use by another run'
         f'{_prefixed(file.read().strip())}. Use another directory, or wait '
         'until that run has ended.') from None

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Table mode and plot mode: one table or picture of several runs or suites."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 import glob
 import os
 
@@ -10,6 +10,7 @@ from scalable_agent.scores import files
 from scalable_agent.scores import plotting
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files as settings_files
 
 # Name of a file with the levels and flags of a suite.
 SUITE_FILE = 'suite.json'
@@ -34,10 +35,13 @@ def compare(config: config_lib.Config) -> int:
   for run in table.runs:
     levels.setdefault(run.group, set()).update(row.level for row in run.rows)
   levels.pop('', None)
-  if any(found != next(iter(levels.values())) for found in levels.values()):
+  common = set.intersection(*levels.values()) if levels else set()
+  others = sorted(set().union(*levels.values()) - common)
+  if others:
     raise errors.ConfigError(
-        f'{" and ".join(levels)} hold runs of different levels, which cannot '
-        'be compared. Name suites of the same levels.')
+        f'{" and ".join(levels)} have finished runs of different levels, which '
+        f'cannot be compared: not all have {", ".join(others)}. Name suites '
+        'of the same levels, or finish the suites first.')
   print(files.to_markdown(table))
   logdir = os.path.dirname(table.runs[0].source)
   try:
@@ -97,6 +101,20 @@ def _drawn(path: str) -> dict[str, str]:
   return drawn or groups
 
 
+def read_suite(logdir: str) -> tuple[str, dict[str, list[str]]]:
+  """Returns the name of the suite in a directory, and the flags of each level.
+
+  Raises ConfigError if the file cannot be read.
+  """
+  path = os.path.join(logdir, SUITE_FILE)
+  try:
+    saved = settings_files.read_json(path)
+    return saved['suite'], dict(saved['flags'])
+  except (OSError, LookupError, TypeError, ValueError) as e:
+    raise errors.ConfigError(f'{path} cannot be read: {e}. Use another '
+                             '--logdir.') from e
+
+
 def _is_suite(path: str) -> bool:
   return os.path.exists(os.path.join(path, SUITE_FILE))
 
@@ -114,7 +132,18 @@ def _read_all(path: str) -> list[score_table.Run]:
     raise errors.ConfigError(
         f'--logdir={path} holds no finished run of the suite. Run the suite '
         'first: --mode=suite.')
+  levels = {run.trained_with.level_name for run in finished if run.trained_with}
+  for remark in remarks_on_missing(read_suite(path)[1], levels):
+    print(f'{path}: {remark}')
   return [run._replace(group=path) for run in finished]
+
+
+def remarks_on_missing(levels: Iterable[str],
+                       finished: Collection[str]) -> list[str]:
+  """Returns a sentence about levels of a suite without a finished run."""
+  missing = [level for level in levels if level not in finished]
+  return [f'No finished run of {", ".join(missing)}: numbers over levels are '
+          'those of the other levels.'] if missing else []
 
 
 def _is_finished(run: score_table.Run) -> bool:

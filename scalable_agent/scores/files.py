@@ -274,7 +274,10 @@ def read(path: str) -> score_table.Run:
     latest = max(found, key=lambda match: tuple(map(int, match.groups())))
     path = os.path.join(path, latest[0])
   try:
-    [agent] = whole_files.read_json(path)['agents']
+    agents = whole_files.read_json(path)['agents']
+    if len(agents) != 1:
+      raise ValueError(f'it is a table of {len(agents)} agents')
+    [agent] = agents
     settings, trained_with = (
         values and config_lib.Config.from_saved(values)
         for values in (agent['settings'], agent['trained_with']))

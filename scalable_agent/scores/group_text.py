@@ -32,9 +32,9 @@ def to_markdown(report: groups.Report) -> list[str]:
         'Over all levels, in percent of the score of a human, or of the best '
         'score where no human played:',
         markdown.table([
-            ['group', 'runs of each level', *statistics.OVER_LEVELS],
-            *([line.group, str(line.num_runs), *_cells(line)]
-              for line in percents)]),
+            ['group', 'levels', 'runs of each level', *statistics.OVER_LEVELS],
+            *([line.group, str(sum(line.group == l.group for l in raw)),
+               str(line.num_runs), *_cells(line)] for line in percents)]),
         'Performance profile, the percentage of runs with a score above:',
         markdown.table([
             ['group', *(f'{x:g} %' for x in statistics.PROFILE_PERCENTS)],

@@ -8,6 +8,7 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
+from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import statistics
 from scalable_agent.scores import suites
 from scalable_agent.settings import sections
@@ -121,12 +122,24 @@ class Report(NamedTuple):
   remarks: tuple[str, ...] = ()
 
 
-def key(config: sections.AllSections,
-        *ignored: str) -> tuple[tuple[str, object], ...]:
+def key(config: sections.AllSections) -> tuple[tuple[str, object], ...]:
   """Returns all settings but those that vary within an experiment."""
   return tuple((field.name, getattr(config, field.name))
                for field in dataclasses.fields(config)
-               if not field.metadata['varies'] and field.name not in ignored)
+               if not field.metadata['varies'])
+
+
+def experiment(run: SeedRun) -> tuple[tuple[str, object], ...]:
+  """Returns the settings that tell the experiment of a run from others.
+
+  Agents of one level each are one experiment, as the experts of the paper. An
+  agent of several levels, or one that plays another level here, is not.
+  """
+  trained_on = set(levels_lib.level_names(run.config.level_name, is_test=True))
+  is_expert = len(trained_on) == 1 and trained_on == set(run.scores)
+  return tuple(
+      (name, 'one each' if is_expert and name == 'level_name' else value)
+      for name, value in key(run.config))
 
 
 def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
@@ -137,7 +150,7 @@ def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
     if run.group:
       named.setdefault(run.group, []).append(run)
     else:
-      by_key.setdefault(key(run.config, 'level_name'), []).append(run)
+      by_key.setdefault(experiment(run), []).append(run)
   groups, remarks = [], []
   for name, members in (
       *named.items(), *zip(_names(list(by_key)), by_key.values())):

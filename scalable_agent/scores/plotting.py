@@ -30,6 +30,8 @@ _MAX_DOTS = 2000
 # Min runs with equal settings but other seeds that are drawn as one band.
 _MIN_SEEDS = 3
 _NUM_POINTS = 400
+# Of the frames of the longest run.
+_MIN_COMMON_RANGE = .9
 # A curve skips the first 1/5 of the window of its mean.
 _SKIPPED_FRACTION = 5
 
@@ -215,7 +217,9 @@ def draw(runs: dict[str, dict[str, Curve]], num_episodes: int,
     runs: curves by level, by label of the run.
     num_episodes: number of episodes in the mean return.
     evaluations: mean returns by level, by label of the run.
-    bands: labels of runs that are drawn as one band, see `seeds_of_one`.
+    bands: labels of runs that are drawn as one band, see `seeds_of_one`. A run
+      that is much shorter than the others would cut the band: then each run is
+      drawn alone.
   """
   figure_lib, ticker = _import_matplotlib()
   evaluations = evaluations or {}
@@ -244,7 +248,9 @@ def _draw_level(
   for name, group in bands.items():
     found = [runs[label][level] for label in group if level in runs[label]]
     drawn = [band(found, number, num_episodes) for number in range(2)]
-    if not all(x.size for x, *_ in drawn):
+    ends = [curve.num_env_frames[-1] for curve in found]
+    if not all(x.size for x, *_ in drawn) or (
+        min(ends) < _MIN_COMMON_RANGE * max(ends)):
       continue  # Each run of the group gets its own curve.
     in_bands.update(group)
     color = f'C{list(runs).index(group[0])}'

@@ -54,6 +54,8 @@ _ROWS = data.read('off_policy_scores.csv') + _curves()
 # All scores, in the order of their sources, including scores of algorithms
 # outside this project, and pass marks of tests.
 SCORES: tuple[Score, ...] = tuple(map(_score, _ROWS))
+# Prefixes of levels that are the published environments.
+_ORIGINALS = ('', 'ale_py', 'envpool', 'gymnasium_robotics', 'shimmy')
 # Only scores of training runs, by (`--algorithm`, task).
 _BY_TASK: dict[tuple[str, str], list[Score]] = {}
 
@@ -81,8 +83,12 @@ def comparable_scores(algorithm: str, level: str,
   """Returns the scores to compare an agent with, ordered by training steps.
 
   Each published learning curve adds its last score, and its first score with at
-  least `num_agent_steps`. The version of the environment is ignored.
+  least `num_agent_steps`. The version of the environment is ignored. Levels
+  `module:id` of other packages may share a name with a published environment,
+  and have no scores.
   """
+  if level.rpartition(':')[0] not in _ORIGINALS:
+    return []
   curves: dict[tuple[str, ...], list[Score]] = {}
   for score in _BY_TASK.get((algorithm, task_of(level)), []):
     key = (score.algorithm, score.environment, score.protocol, score.source)

@@ -139,9 +139,7 @@ def make_table(runs: Sequence[Run]) -> Table:
       sorted(filter(None, keys)) == sorted(suite.human.scores))
   comparisons = [list(_comparisons(run)) for run in runs]
   over_runs = groups_lib.report(*groups_lib.of_runs([
-      groups_lib.SeedRun(run.trained_with, run.num_env_frames,
-                         {row.level: row.mean for row in run.rows}, run.group)
-      for run in runs if run.trained_with]))
+      _seed_run(run) for run in runs if run.trained_with]))
   is_complete_or_grouped = is_complete or any(
       not line.level for line in over_runs.lines)
   return Table(
@@ -150,11 +148,25 @@ def make_table(runs: Sequence[Run]) -> Table:
       remarks=(*_lines_of_all(map(_run_remarks, runs)),
                *_remarks(suite, rows, is_complete_or_grouped),
                *_lines_of_all(_different_tests(runs)),
-               *over_runs.remarks),
+               *over_runs.remarks, *_unknown_runs(runs, over_runs)),
       differences=_lines_of_all(map(
           _differences, itertools.repeat(suite), runs, comparisons,
           _numbers_of_seeds(runs))),
       comparisons=tuple(itertools.chain(*comparisons)), over_runs=over_runs)
+
+
+def _seed_run(run: Run) -> groups_lib.SeedRun:
+  return groups_lib.SeedRun(
+      run.trained_with or run.config, run.num_env_frames,
+      {row.level: row.mean for row in run.rows}, run.group)
+
+
+def _unknown_runs(runs: Sequence[Run],
+                  over_runs: groups_lib.Report) -> Iterator[str]:
+  unknown = [run.source for run in runs if not run.trained_with]
+  if unknown and over_runs.lines:
+    yield (f'Not in the statistics over runs: {", ".join(unknown)}, as the '
+           'settings of the training are not known.')
 
 
 def _run_remarks(run: Run) -> Iterator[str]:
@@ -189,11 +201,11 @@ def _comparisons(run: Run) -> Iterator[Comparison]:
 
 def _numbers_of_seeds(runs: Sequence[Run]) -> list[int]:
   """Returns, for each run, the number of seeds of its group on its level."""
-  configs = [run.trained_with or run.config for run in runs]
-  keys = [(run.group or groups_lib.key(config, 'level_name'), run.rows[0].level)
-          for run, config in zip(runs, configs)]
+  found = list(map(_seed_run, runs))
+  keys = [(one.group or groups_lib.experiment(one), next(iter(one.scores)))
+          for one in found]
   numbers = collections.Counter(key for key, _ in {
-      (key, config.seed) for key, config in zip(keys, configs)})
+      (key, one.config.seed) for key, one in zip(keys, found)})
   return [numbers[key] for key in keys]
 
 
