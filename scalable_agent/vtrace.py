@@ -233,7 +233,8 @@ def from_importance_weights(
     bootstrap_value: `[B, ...]`, baseline after the last step.
     clip_rho_threshold: scalar, `rho_bar`, or None for no clipping.
     clip_pg_rho_threshold: scalar, `pg_rho_bar`, or None for no clipping.
-      Without clipping, a weight whose logarithm exceeds 88 is infinite.
+      Without clipping, a weight whose logarithm exceeds 88 is infinite, and
+      results are NaN where its error is 0.
     name: name scope.
     clip_c_threshold: scalar, `c_bar`, or None for no clipping. The paper's
       theory needs `rho_bar >= c_bar`. A larger `c_bar` is allowed, but then

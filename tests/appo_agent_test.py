@@ -6,8 +6,11 @@ from absl.testing import parameterized
 import numpy as np
 from scalable_agent import algorithms
 from scalable_agent.experience import structs
+from scalable_agent.learning import gradients
 from scalable_agent.networks import agents
+from scalable_agent.networks import distributions
 from scalable_agent.networks import factory
+from scalable_agent.networks import layers
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -106,6 +109,23 @@ class AgentTest(parameterized.TestCase, tf.test.TestCase):
     self.assertLen(policy, 12)
     self.assertLen(baseline, 12)
 
+  def test_deviations_come_back_from_their_bounds(self):
+    layer = layers.StateIndependentScale(
+        tf.keras.layers.Dense(2), [0., 0.], distributions.LOG_SCALE_BOUNDS)
+    [log_scale] = [v for v in layer.variables if v.path.endswith('log_scale')]
+    log_scale.assign([1.99, -19.99])
+    optimizer = tf.keras.optimizers.SGD(1.)
+    optimizer.build([log_scale])
+    for sign, expected in (-1, [2, -20]), (1, [1, -19]):
+      with tf.GradientTape() as tape:
+        logs = tf.math.log(distributions.normal(
+            layer(tf.zeros([1, 3]))).scale)[0]
+        loss = sign * (logs[0] - logs[1])
+      gradients.apply(
+          optimizer, [log_scale], [tape.gradient(loss, log_scale.value)],
+          tf.constant(1.), None, None)
+      self.assertAllClose(log_scale.value, expected)
+
   def test_agents_of_impala_are_exchangeable(self):
     _, config = self._agent()
     same = config_lib.Config(
@@ -126,6 +146,13 @@ class AgentTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(
+        file='networks/layers',
+        catches='test_deviations_come_back_from_their_bounds',
+        rows=(
+            ('deviations stay beyond their bounds',
+             'tf.clip_by_value(x, *bounds)', 'tf.identity(x)'),
+        )),
     dict(
         file='networks/factory',
         catches='test_a_separate_baseline_shares_no_layer',

@@ -137,12 +137,19 @@ class ConvertTest(parameterized.TestCase):
     self._check(config, **expected)
 
   def test_atari_of_di_engine(self):
-    config, _ = self._convert(_DI_ENGINE.format(
+    config, comments = self._convert(_DI_ENGINE.format(
         env='frame_stack=4', model='', learn='', policy='impala',
         buffer='advanced').replace('LunarLander-v2', 'PongNoFrameskip-v4'))
     self._check(config, level_name='ALE/Pong-v5', num_action_repeats=4,
-                total_environment_frames=4_000_000,
+                total_environment_frames=4_000_000, agent='nature',
                 eval_every_frames=25_600)
+    self.assertIn('64 channels', comments[
+        'policy.model.encoder_hidden_size_list'])
+    self.assertNotIn('--hidden_sizes', ' '.join(self.command))
+
+  def test_frames_of_di_engine(self):
+    config, _ = self._changed('obs_shape=8', 'obs_shape=[3, 64, 64]')
+    self._check(config, agent='nature')
 
   def test_unknown_settings_have_a_comment(self):
     _, comments = self._di_engine(
@@ -248,6 +255,8 @@ class ConvertTest(parameterized.TestCase):
     self.assertEqual(comments.keys(), {
         'policy_loss_addons', 'log_dir', 'env_fn', 'target_entropy'})
     self.assertIn('--target_entropy_ratio=0.98', comments['target_entropy'])
+    self.assertIn('divide --epsilon_mean', self._pytorchrl('MPO')[1][
+        'kl_mean_constraint, kl_var_constraint'])
     _, comments = self._pytorchrl('SAC', 'target_entropy=-2.0')
     self.assertIn('--target_entropy_per_part', comments['target_entropy'])
 

@@ -592,8 +592,8 @@ MUTATIONS = (
     dict(file='networks/distributions',
          catches='test_log_scale_is_clipped', rows=(
         ('log_std not clipped',
-         'tf.clip_by_value(log_scale, _MIN_LOG_SCALE, _MAX_LOG_SCALE))',
-         'log_scale)'),
+         'tf.clip_by_value(log_scale, *LOG_SCALE_BOUNDS)',
+         'log_scale'),
     )),
     dict(file='networks/distributions',
          catches='CategoricalTest.test_samples', rows=(

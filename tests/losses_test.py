@@ -97,6 +97,15 @@ class LossesTest(tf.test.TestCase, parameterized.TestCase):
         actor_critic.compute_policy_gradient_loss(
             log_probs, np.float32([[1, 2], [3, 4]]), epsilon=.1))
 
+  def test_policy_gradient_loss_of_large_densities_with_epsilon(self):
+    log_probs = tf.constant([[200., -200.]])
+    with tf.GradientTape() as tape:
+      tape.watch(log_probs)
+      loss = actor_critic.compute_policy_gradient_loss(
+          log_probs, np.float32([[1, 2]]), epsilon=1e-6)
+    self.assertAllClose(-200 - 2 * np.log(1e-6), loss)
+    self.assertAllClose([[-1, 0]], tape.gradient(loss, log_probs))
+
   @parameterized.parameters([[3]], [[5, 1]], [[5, 3, 1]])
   def test_policy_gradient_loss_broadcasts_nothing(self, shape):
     logits, actions, _ = _random(3)

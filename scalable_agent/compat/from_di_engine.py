@@ -24,6 +24,8 @@ _ONE_LEVEL = 'The level defines the observations and the actions.'
 _EVALUATION = 'Evaluations have --eval_num_episodes and --eval_every_frames.'
 _HEADS = ('Actor and critic share the layers of --hidden_sizes, and have no '
           'layers of their own.')
+_FRAMES = ('For frames, --agent=nature has convolutions of the same kernels '
+           'and strides, with 32, 64 and 64 channels, and 512 features.')
 _SAME_UNROLLS = 'DI-engine reads policy.unroll_len.'
 _SAME_DISCOUNT = 'DI-engine reads policy.learn.discount_factor.'
 _BUFFER = 'policy.other.replay_buffer'
@@ -188,6 +190,11 @@ def _convert(settings: dict[str, reading.Value],
   if not level:
     result.notes['env'] = 'The file names no level: add --level_name=ID.'
   flags['num_action_repeats'] = repeats = 4 if level.startswith('ALE/') else 1
+  shape = settings.get('policy.model.obs_shape')
+  if level.startswith('ALE/') or isinstance(shape, list) and len(shape) == 3:
+    del flags['hidden_sizes']
+    flags['agent'] = 'nature'
+    result.notes['policy.model.encoder_hidden_size_list'] = _FRAMES
   _add_clip(result, clip_type, clip_value)
   _add_evaluations(result, eval_freq, repeats)
   for call in calls:

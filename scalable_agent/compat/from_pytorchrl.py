@@ -287,6 +287,11 @@ def _add_algorithm(result: converted.Converted, name: str,
   if name == 'SAC':
     result.notes['target_entropy'] = (
         'For discrete actions, add --target_entropy_ratio=0.98.')
+  if name == 'MPO':
+    result.notes['kl_mean_constraint, kl_var_constraint'] = (
+        'The bounds here are for each part of a continuous action, theirs for '
+        'all parts together: divide --epsilon_mean and --epsilon_scale by the '
+        'number of parts.')
   result.apply(settings, _RULES | (_DDQN_RULES if name == 'DDQN' else {}))
 
 

@@ -42,7 +42,9 @@ def compute_policy_gradient_loss(
   if not isinstance(epsilon, (int, float)):
     raise ValueError(f'epsilon must be a number. {_FOR_LOGITS}')
   if epsilon:
-    log_probs = tf.math.log(tf.exp(log_probs) + epsilon)
+    # The logarithm of the sum, also where a density exceeds all floats.
+    log_probs = math.log(epsilon) + tf.math.softplus(
+        log_probs - math.log(epsilon))
   advantages = tf.stop_gradient(advantages)
   log_probs.shape.assert_is_compatible_with(advantages.shape)
   return -tf.reduce_sum(log_probs * advantages)

@@ -33,7 +33,7 @@ import tensorflow as tf
 Seed: TypeAlias = Sequence[int] | tf.Tensor | None
 
 # As in Spinning Up and PyTorchRL: from e^-20 to e^2, about 2e-9 to 7.4.
-_MIN_LOG_SCALE, _MAX_LOG_SCALE = -20.0, 2.0
+LOG_SCALE_BOUNDS = -20.0, 2.0
 
 # Squashed actions from here to the bound count as one interval.
 _TAIL = 0.999
@@ -320,8 +320,7 @@ def _split(params: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     raise ValueError(f'params: Shape {params.shape} must have an even last '
                      'axis: means and logarithms of standard deviations')
   loc, log_scale = tf.split(params, 2, axis=-1)
-  return loc, tf.exp(
-      tf.clip_by_value(log_scale, _MIN_LOG_SCALE, _MAX_LOG_SCALE))
+  return loc, tf.exp(tf.clip_by_value(log_scale, *LOG_SCALE_BOUNDS))
 
 
 def _log_density(x: tf.Tensor, loc: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:

@@ -8,6 +8,7 @@ import random
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import critics
+from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
@@ -135,7 +136,8 @@ def _params(dense: Callable[..., tf.keras.layers.Dense], head: heads.Head,
   if num_scales:
     assert bias is not None
     return layers.StateIndependentScale(
-        dense(num_scales, 'policy_logits'), bias[num_scales:])
+        dense(num_scales, 'policy_logits'), bias[num_scales:],
+        distributions.LOG_SCALE_BOUNDS)
   return dense(head.num_params, 'policy_logits', 'zeros' if bias is None else
                lambda _, dtype: tf.constant(bias, dtype))
 

@@ -173,13 +173,18 @@ class StateIndependentScale(tf.keras.layers.Layer):
   """Means from features, and logarithms of deviations that are variables."""
 
   def __init__(self, means: tf.keras.layers.Layer,
-               log_scale: Sequence[float]):
-    """Makes a layer with the initial values `log_scale`."""
+               log_scale: Sequence[float], bounds: tuple[float, float]):
+    """Makes a layer with the initial values `log_scale`.
+
+    `bounds` are those of the distribution: beyond these, no gradient leads
+    back.
+    """
     super().__init__(dtype='float32')
     self._means = means
     self._log_scale = self.add_weight(
         shape=(len(log_scale),), name='log_scale',
-        initializer=lambda _, dtype: tf.constant(log_scale, dtype))
+        initializer=lambda _, dtype: tf.constant(log_scale, dtype),
+        constraint=lambda x: tf.clip_by_value(x, *bounds))
     self.built = True
 
   def call(self, features: tf.Tensor) -> tf.Tensor:
