@@ -116,11 +116,11 @@ class CrewTest(parameterized.TestCase):
     super().setUp()
     self.ray = _Ray()
     self.lines: list[str] = []
-    for name in 'ray', 'time':
-      patch = mock.patch.object(crew, name, self.ray)
-      patch.start()
-      self.addCleanup(patch.stop)
-    for patch in (mock.patch.object(descriptions, 'check_versions'),
+    clock = mock.Mock(now_s=self.ray.monotonic)
+    self.clock = mock.patch.object(cluster, 'RunningClock', lambda _: clock)
+    for patch in (mock.patch.object(crew, 'ray', self.ray), self.clock,
+                  mock.patch.object(crew, 'time', self.ray),
+                  mock.patch.object(descriptions, 'check_versions'),
                   mock.patch.object(workers, 'ray', self.ray),
                   mock.patch.object(cluster, 'ray', self.ray)):
       patch.start()
@@ -262,6 +262,19 @@ class CrewTest(parameterized.TestCase):
     self._advance(the_crew, 5)
     self.assertLen(self.ray.handles, 2 if is_elsewhere else 4)
 
+  def test_time_in_which_the_program_is_stopped_is_no_hang(self):
+    self.clock.stop()
+    self.enter_context(mock.patch.object(cluster, 'time', self.ray))
+    self.ray.answer = _opened
+    the_crew = self._crew()
+    self.addCleanup(the_crew.close)
+    self._advance(the_crew, 10)
+    self.ray.now_s += 3600  # As after Ctrl-Z.
+    self._advance(the_crew, 5)
+    self.assertLen(self.ray.handles, 2)
+    self._advance(the_crew, 10)
+    self.assertLen(self.ray.handles, 4)
+
   def test_deaths_of_one_worker_do_not_end_the_run(self):
     # The other one dies at times, too.
     self.ray.answer = lambda call: (
@@ -391,6 +404,12 @@ class WhyLostTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='distributed/crew', catches=(
+        'test_time_in_which_the_program_is_stopped_is_no_hang'), rows=(
+        ('time in which the program is stopped counts',
+         'cluster.RunningClock(self._is_closed)',
+         "type('Clock', (), {'now_s': lambda _: time.monotonic()})()"),
+    )),
     dict(file='distributed/crew',
          catches='test_shares_of_learners_do_not_depend_on_the_workers3',
          rows=(

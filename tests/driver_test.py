@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import io
+import itertools
 import threading
 import time
 from unittest import mock
@@ -180,6 +181,7 @@ class LearnersTest(parameterized.TestCase):
   def test_all_hang(self):
     for rank in range(2):
       self.answers[f'output {rank}'] = '', 1e6
+    self.connection.now_s = mock.Mock(side_effect=itertools.count(0., 9.))
     with self.assertRaisesRegex(
         learners.LearnerLost, r'no sign of life for 600 s \(--hang_timeout_s'):
       self.learners.run_to_end(threading.Event())
@@ -220,6 +222,16 @@ class LearnersTest(parameterized.TestCase):
       now.monotonic.side_effect = [0., *[3600. * i for i in range(1, 99)]]
       self.handles[0].output.remote.side_effect = stop.set
       self.assertEqual(self.learners.run_to_end(stop), 0)
+
+  def test_a_sign_of_life_does_not_go_back(self):
+    # The learner was stopped, too, and has not gone on yet.
+    self.connection.now_s = mock.Mock(return_value=1000.)
+    self.learners._sign_s = [0., 0.]
+    for silent_s in .5, 700.:
+      self.learners._outputs[0] = 'output 0'
+      self.answers['output 0'] = '', silent_s
+      self.learners._print(0)
+    self.assertEqual(self.learners._sign_s[0], 999.5)
 
   @parameterized.parameters(False, True)
   def test_learners_save_if_the_cluster_is_lost(self, comes_back):
@@ -457,6 +469,12 @@ class RestartsTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='distributed/learners',
+         catches='test_a_sign_of_life_does_not_go_back', rows=(
+        ('a sign of life goes back',
+         'self._sign_s[rank], self._connection.now_s()',
+         '-1e9, self._connection.now_s()'),
+    )),
     dict(file='distributed/cluster',
          catches='test_the_head_is_lost_after_half_of_what_ray_waits', rows=(
         ('the head is lost at once', 'self._seen_s + self._limit_s if',

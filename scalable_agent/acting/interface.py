@@ -59,7 +59,10 @@ class Acting(Protocol):
     """Returns the seconds spent in each stage, summed over all actors."""
 
   def num_steps(self) -> int:
-    """Returns the agent steps so far; of workers, those that have arrived."""
+    """Returns the agent steps so far; of workers, those that have arrived.
+
+    Steps of unrolls that are lost later also count.
+    """
 
   def counts(self) -> dict[str, int]:
     """Returns counts of processes that act (workers, restarts), by name."""

@@ -9,6 +9,7 @@ learner's process, and all actors share one policy on the accelerator.
 
 from collections.abc import Callable
 import threading
+import time
 from typing import Any, TypeVar
 
 import numpy as np
@@ -173,10 +174,11 @@ class CentralActors:
     self._local.start(published, inbox)
 
   def stop(self, timeout_s: float) -> None:
+    end_s = time.monotonic() + timeout_s
     self._stopping.set()
     self._local.stop(timeout_s)
     if self._thread is not None:
-      self._thread.join(timeout_s)
+      self._thread.join(max(0., end_s - time.monotonic()))
 
   def close(self) -> None:
     """Ends the workers and their environments."""

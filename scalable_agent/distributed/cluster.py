@@ -155,7 +155,7 @@ def listens(address: str) -> bool:
   return True
 
 
-class _RunningClock:
+class RunningClock:
   """A clock that counts only the time in which this process runs.
 
   The clock stands still while the process is stopped, as by Ctrl-Z: other
@@ -199,7 +199,7 @@ class Connection:
     self._limit_s = _HEAD_SHARE * float(
         os.environ.get(_HEAD_TIMEOUT_VARIABLE, _HEAD_TIMEOUT_S))
     self._is_closed = threading.Event()
-    self._clock = _RunningClock(self._is_closed)
+    self._clock = RunningClock(self._is_closed)
     self._seen_s = self._clock.now_s()  # Time of the head's last answer.
     # Time at which ray's processes on this machine were found dead.
     self._died_s: float | None = None

@@ -67,7 +67,9 @@ class Crew:
             queue.SimpleQueue())
     # The description of the first worker; empty at first.
     self._first: list[descriptions.Description] = []
-    self._ready_s = time.monotonic()  # Last time when a worker was ready.
+    self._is_closed = threading.Event()
+    self._clock = cluster.RunningClock(self._is_closed)
+    self._ready_s = self._clock.now_s()  # Last time when a worker was ready.
     self._last_loss = ''  # Why a worker was last replaced.
     self.num_restarts = 0
     # The share of a learner does not depend on the number of workers, which may
@@ -118,14 +120,14 @@ class Crew:
     """
     num_wanted = min(-(-self._config.min_actor_workers // self._num_learners),
                      len(self.workers))
-    begin_s = newest_s = time.monotonic()  # Time of the newest ready worker.
+    begin_s = newest_s = self._clock.now_s()  # Time of the newest ready worker.
     is_quiet = True
     try:
       while (num_ready := len(self.ready())) < num_wanted:
         if stop and stop.is_set():
           raise Stopped()
         self.advance()
-        now_s = time.monotonic()
+        now_s = self._clock.now_s()
         if len(self.ready()) > num_ready:
           newest_s = now_s
         elif now_s - newest_s > self._config.actor_timeout_s:
@@ -148,7 +150,7 @@ class Crew:
   def record_call(self, worker: workers_lib.Worker,
                   call: ray.ObjectRef) -> None:
     """Records a call of a worker; `advance` takes the result."""
-    worker.call_s = time.monotonic()
+    worker.call_s = self._clock.now_s()
     self._calls[call] = worker
 
   def report(self, worker: workers_lib.Worker, handle: ray.actor.ActorHandle,
@@ -170,7 +172,7 @@ class Crew:
       UserError: a worker does not fit, or workers are lost too often.
       Exception: the error of an environment that has failed too often.
     """
-    now_s = time.monotonic()
+    now_s = self._clock.now_s()
     for worker in self.workers:
       if worker.handle is None and worker.start_s <= now_s:
         worker.handle = self._make_worker(worker.share)
@@ -191,7 +193,7 @@ class Crew:
         worker.host = str(result)
         self._open(worker)
         continue
-      self._ready_s = time.monotonic()
+      self._ready_s = self._clock.now_s()
       if isinstance(result, descriptions.Description):
         self._check(result)
         worker.description = result
@@ -219,6 +221,7 @@ class Crew:
 
   def close(self) -> None:
     """Ends the workers and their environments."""
+    self._is_closed.set()
     self._calls.clear()
     for worker in self.workers:
       worker.end()
@@ -313,7 +316,7 @@ class Crew:
         incarnation=worker.share.incarnation + 1)
     worker.description, worker.is_placed = None, False
     worker.has_acted = False
-    worker.start_s = time.monotonic() + pause_s
+    worker.start_s = self._clock.now_s() + pause_s
 
   def _check_time(self, now_s: float, waiting: list[ray.ObjectRef]) -> None:
     """Replaces hanging workers; ends the run if no worker is ready for long.

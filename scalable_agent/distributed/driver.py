@@ -39,8 +39,8 @@ def train(config: config_lib.Config) -> int:
   """
   if config.job_name == 'actor' and config.task >= 0:
     return hosts.join(config)
-  # A learner's process has another working directory.
-  config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
+  # Learners and workers have other working directories.
+  config = hosts.with_absolute_paths(config)
   with logdirs.locked(config.logdir), hosts.head(config), \
       cluster.connected(config), signals.stop_on_signals() as stop:
     try:

@@ -49,7 +49,6 @@ HEALTH_CHECK = {'RAY_health_check_period_ms': '1000',
 _GOODBYE = 'SCALABLE_AGENT_GOODBYE'
 # Variable with the paths of an actor command, as JSON, for its actor workers.
 _PATHS = 'SCALABLE_AGENT_PATHS'
-_PATH_SETTINGS = ('dataset_path', 'level_cache_dir')
 
 
 @contextlib.contextmanager
@@ -84,6 +83,16 @@ def head(config: config_lib.Config) -> Iterator[None]:
     yield
 
 
+def with_absolute_paths(config: config_lib.Config) -> config_lib.Config:
+  """Returns settings for processes with other working directories."""
+  dataset_path, cache = config.dataset_path, config.level_cache_dir
+  if os.path.isdir(dataset_path):  # May be `dummy`, as in the reference.
+    dataset_path = os.path.abspath(dataset_path)
+  return dataclasses.replace(
+      config, logdir=os.path.abspath(config.logdir), dataset_path=dataset_path,
+      level_cache_dir=cache and os.path.abspath(cache))
+
+
 def join(config: config_lib.Config) -> int:
   """Adds this host to the cluster until the run ends. Returns 0.
 
@@ -93,9 +102,10 @@ def join(config: config_lib.Config) -> int:
       tempfile.TemporaryDirectory() as directory:
     goodbye = pathlib.Path(directory, 'goodbye')
     os.environ[_GOODBYE] = str(goodbye)
+    absolute = with_absolute_paths(config)
     os.environ[_PATHS] = json.dumps(
-        {name: os.path.abspath(path) if os.path.isdir(path) else path
-         for name in _PATH_SETTINGS if (path := getattr(config, name))})
+        {name: path for name in ('dataset_path', 'level_cache_dir')
+         if (path := getattr(absolute, name))})
     room = ([f'--num-cpus={config.num_cpus_per_actor_worker}']
             if config.ray_address == THIS_HOST else [])
     _wait_for_head(config, stop)

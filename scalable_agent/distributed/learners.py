@@ -157,7 +157,9 @@ class Learners:
         print(text, end='', flush=True)
       except OSError as e:  # The learners must save before the error is raised.
         self._print_error = e
-    self._sign_s[rank] = self._connection.now_s() - silent_s
+    # The learner also counts time in which it was stopped.
+    self._sign_s[rank] = max(
+        self._sign_s[rank], self._connection.now_s() - silent_s)
 
   def _forward_reports(self) -> None:
     """Passes the reports of all other learners to learner 0."""

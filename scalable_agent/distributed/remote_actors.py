@@ -1,10 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Actor workers: actors in processes of a ray cluster.
 
-The learner calls a worker for one unroll at a time. Meanwhile the worker keeps
-acting: one finished unroll waits, and each group fills another unroll. The
-learner makes the next call when its inbox has taken the unroll. So no unroll is
-dropped, and no queue grows.
+The learner calls a worker for one unroll at a time, and makes the next call
+when its inbox has taken the unroll. Meanwhile the worker keeps acting until its
+own inbox has `--queue_capacity` unrolls and no group has a free buffer. So no
+unroll is dropped, and no queue grows.
 """
 
 from collections.abc import Callable

@@ -91,7 +91,8 @@ class EnvironmentSettings(Section):
       'restarted. A restart loses the current unroll. One more death or hang '
       'ends the run, with a checkpoint. With --ray_address: the same limit '
       "holds for restarts of an actor worker after errors of the worker's "
-      'environments; three errors in a row without an unroll end the run. No '
+      'environments; three errors in a row without an unroll end the run; '
+      'deaths and hangs do not count. No '
       'process is restarted with --deterministic. The process that computes '
       'rewards for --hindsight is never restarted.', NOT_NEGATIVE)
   dataset_path: str = setting(
