@@ -449,6 +449,7 @@ class RestartsTest(parameterized.TestCase):
           (driver.hosts, 'head', nothing),
           (driver.cluster, 'num_actor_workers', lambda config: 1),
           (driver.cluster, 'num_gpus_per_learner', lambda config: 0),
+          (driver.learner_worker, 'start', lambda *args: []),
           (learners.Learners, '__init__', lambda *args: None),
           (driver.cluster, 'Connection', lambda: self.connection),
           (learners.Learners, 'run_to_end', run_to_end),
