@@ -100,6 +100,8 @@ class ScoresTest(parameterized.TestCase):
                                                            9))
     self.assertEmpty(published_scores.comparable_scores(
         'sac', 'my_robots:Hopper-v5', 9))
+    self.assertNotEmpty(published_scores.comparable_scores(
+        'sac', 'panda_gym:PandaReach-v3', 9))
 
   @parameterized.parameters('impala', 'appo')
   def test_all_levels_of_dmlab30_have_published_scores(self, algorithm):
@@ -278,7 +280,7 @@ MUTATIONS = (
     dict(file='scores/protocol', catches='test_training_levels_of_dmlab30',
          rows=(
         ('training levels are other versions',
-         'same = {level, _test_level(level)}', 'same = {level}'),
+         'same = {level, levels_lib.test_level(level)}', 'same = {level}'),
     )),
     dict(file='scores/protocol', catches='test_number_of_training_runs', rows=(
         ('always one run', 'if num_runs == 1 else', 'if num_runs else'),

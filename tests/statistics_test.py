@@ -156,6 +156,17 @@ class GroupsTest(parameterized.TestCase):
         [('level_name=one each', [.5, .5]), ('level_name=catch,memory', [0.]),
          ('level_name=memory', [0.])])
 
+  def test_experts_of_training_levels_are_experts(self):
+    # As DeepMind's experts: trained on `..._train`, tested on `..._test`.
+    name = 'rooms_collect_good_objects'
+    found, _ = groups.of_runs([groups.SeedRun(config_lib.Config(
+        seed=seed, level_name=trained_on), 1000, {tested_on: .5})
+        for seed in (1, 2) for trained_on, tested_on in (
+            ('rooms_watermaze', 'rooms_watermaze'),
+            (f'{name}_train', f'{name}_test'))])
+    self.assertEqual([list(group.scores) for group in found],
+                     [[f'{name}_test', 'rooms_watermaze']])
+
   def test_names_need_at_most_three_settings(self):
     runs = [_run(1, 0., entropy_cost=a, baseline_cost=b, discounting=c,
                  learning_rate=d) for a, b, c, d in itertools.product(
@@ -338,7 +349,14 @@ MUTATIONS = (
         ('agents of several levels are experts',
          'is_expert and name', 'name'),
         ('an expert of another level is one of them',
-         'and trained_on == set(run.scores)', ''),
+         'trained_on == set(map(levels_lib.test_level, run.scores))',
+         'True'),
+    )),
+    dict(file='scores/groups',
+         catches='test_experts_of_training_levels_are_experts', rows=(
+        ('experts of training levels are others',
+         'set(map(levels_lib.test_level, levels_lib',
+         'set(map(str, levels_lib'),
     )),
     dict(file='scores/groups',
          catches='test_runs_that_differ_by_seed_and_level_are_a_group', rows=(

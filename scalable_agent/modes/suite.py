@@ -238,7 +238,7 @@ def _ended(cell: Cell, mode: str, code: int | None, num_left: int) -> list[str]:
             'log.txt)']
   found = cell.tested()
   if found is None:
-    return [f'{cell}: the training was stopped before its end.']
+    return [f'{cell}: there is no whole test of the whole training.']
   print(f'{cell}: mean return {found.rows[0].mean:,.2f} at '
         f'{found.num_env_frames:,} frames; runs to go: {num_left}.', flush=True)
   return []

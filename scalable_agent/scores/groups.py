@@ -135,8 +135,10 @@ def experiment(run: SeedRun) -> tuple[tuple[str, object], ...]:
   Agents of one level each are one experiment, as the experts of the paper. An
   agent of several levels, or one that plays another level here, is not.
   """
-  trained_on = set(levels_lib.level_names(run.config.level_name, is_test=True))
-  is_expert = len(trained_on) == 1 and trained_on == set(run.scores)
+  trained_on = set(map(levels_lib.test_level, levels_lib.level_names(
+      run.config.level_name, is_test=True)))
+  is_expert = len(trained_on) == 1 and (
+      trained_on == set(map(levels_lib.test_level, run.scores)))
   return tuple(
       (name, 'one each' if is_expert and name == 'level_name' else value)
       for name, value in key(run.config))

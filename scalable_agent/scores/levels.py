@@ -25,6 +25,11 @@ def level_names(level_name: str, is_test: bool) -> list[str]:
   return [level for name in names for level in suites.get(name, [name])]
 
 
+def test_level(level: str) -> str:
+  """Returns the level on which agents of a training level are tested."""
+  return dmlab30.LEVEL_MAPPING.get(level, level)
+
+
 def are_stacked(level_name: str, is_test: bool) -> bool:
   """Returns whether all observations are stacks of frames, as of Atari."""
   return all(map(declare.is_atari, level_names(level_name, is_test)))

@@ -3,7 +3,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from scalable_agent.scores import dmlab30
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import published_scores
 from scalable_agent.scores import suites
@@ -50,8 +49,9 @@ def training_remarks(
       if here != there]
   if changed:
     yield f'Not the environment of the training: {", ".join(changed)}.'
-  seen = set(map(_test_level, _trained_levels(trained_with)))
-  unseen = [level for level in levels if _test_level(level) not in seen]
+  seen = set(map(levels_lib.test_level, _trained_levels(trained_with)))
+  unseen = [level for level in levels
+            if levels_lib.test_level(level) not in seen]
   if unseen:
     yield f'Levels that this agent was not trained on: {", ".join(unseen)}.'
 
@@ -103,7 +103,7 @@ def published_differences(
     return
   for level, published in scores.items():
     # Of training levels of DMLab-30, `differences` has a line.
-    same = {level, _test_level(level)}
+    same = {level, levels_lib.test_level(level)}
     theirs = sorted({s.environment for s in published} - same)
     if theirs:
       yield (f'Environment: {level} here; {", ".join(theirs)} in published '
@@ -137,10 +137,6 @@ def _environment_settings(levels: Collection[str]) -> list[str]:
   if any(map(levels_lib.has_frame_size, levels)):
     names += sections.names_with('task', 'frames')
   return names
-
-
-def _test_level(level: str) -> str:
-  return dmlab30.LEVEL_MAPPING.get(level, level)
 
 
 def _atari_agent(
@@ -208,7 +204,7 @@ def _dmlab_agent(trained_with: sections.AllSections | None,
 
 def _dmlab_levels(levels: Sequence[str]) -> Iterator[str]:
   training_levels = [
-      level for level in levels if _test_level(level) != level]
+      level for level in levels if levels_lib.test_level(level) != level]
   if training_levels:
     yield (f'Levels of training, not of test: {", ".join(training_levels)}; '
            'published scores are from test levels.')

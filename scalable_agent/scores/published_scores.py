@@ -55,7 +55,8 @@ _ROWS = data.read('off_policy_scores.csv') + _curves()
 # outside this project, and pass marks of tests.
 SCORES: tuple[Score, ...] = tuple(map(_score, _ROWS))
 # Prefixes of levels that are the published environments.
-_ORIGINALS = ('', 'ale_py', 'envpool', 'gymnasium_robotics', 'shimmy')
+_ORIGINALS = ('', 'ale_py', 'envpool', 'gymnasium', 'gymnasium_robotics',
+              'panda_gym', 'shimmy')
 # Only scores of training runs, by (`--algorithm`, task).
 _BY_TASK: dict[tuple[str, str], list[Score]] = {}
 
