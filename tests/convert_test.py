@@ -148,8 +148,11 @@ class ConvertTest(parameterized.TestCase):
     self.assertNotIn('--hidden_sizes', ' '.join(self.command))
 
   def test_frames_of_di_engine(self):
-    config, _ = self._changed('obs_shape=8', 'obs_shape=[3, 64, 64]')
-    self._check(config, agent='nature')
+    # Frames of any size: the kernels of `nature` need 36 pixels.
+    config, comments = self._changed('obs_shape=8', 'obs_shape=[3, 7, 7]')
+    self._check(config, agent='auto')
+    self.assertIn('--agent=nature', comments[
+        'policy.model.encoder_hidden_size_list'])
 
   def test_unknown_settings_have_a_comment(self):
     _, comments = self._di_engine(

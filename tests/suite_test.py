@@ -262,16 +262,30 @@ class SuiteTest(parameterized.TestCase):
     self.assertRegex(output, r'\| toys  \| +1 \| +2 \|')
     code, output, _ = self._main(mode='table')
     self.assertEqual(code, 0)
-    self.assertStartsWith(output, f'{self.logdir}: {remark}\n')
+    self.assertIn(f'**{self.logdir}: {remark}**', output)
+    [table_file] = pathlib.Path(self.logdir).glob('*/*/*_agents-1.md')
+    self.assertIn(remark, table_file.read_text())
 
   def test_a_short_test_does_not_count(self):
-    settings = dict(level_name='catch', seeds='1')
+    settings = dict(level_name='catch', seeds='2')
     self.assertEqual(self._main(**settings)[0], 0)
+    report = pathlib.Path(self.logdir, 'report.csv')
+    before = report.read_text()
     self.started.clear()
-    self.assertEqual(self._main(**settings, test_num_episodes='31')[0], 2)
+    cell = pathlib.Path(self.logdir, 'catch', 'seed1')
     with mock.patch.object(table, 'make_row', lambda level, returns: (
-        table.Row(level, (1.,), 1., 0., (1., 1.)))):
-      _test([f'--logdir={self.logdir}/catch/seed1'])
+        table.Row(level, (9.,), 9., 0., (9., 9.)))):
+      _test([f'--logdir={cell}'])  # As for a quick look.
+    # The test before that one counts.
+    self.assertEqual(self._main(**settings)[0], 0)
+    self.assertEqual((self.started, report.read_text()), ([], before))
+    _, output, _ = self._main(mode='table')
+    self.assertNotRegex(output, 'Too few episodes|left out')
+    os.remove(min(cell.glob('scores-*.json')))
+    code, output, _ = self._main(mode='table')
+    self.assertEqual(code, 0)
+    self.assertIn(f'{cell} is left out: --logdir={cell} holds no test of 30 '
+                  'games.', output)
     self.assertEqual(self._main(**settings)[0], 0)
     self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
 
@@ -575,7 +589,13 @@ MUTATIONS = (
          ),
     )),
     dict(file='modes/suite', catches='test_a_short_test_does_not_count', rows=(
-        ('a test of one game counts', '>= self.num_games', '>= 1'),
+        ('a test of one game counts', 'str(self.directory), self.num_games',
+         'str(self.directory)'),
+    )),
+    dict(file='scores/comparing', catches='test_a_short_test_does_not_count',
+         rows=(
+        ('a test of one game counts in a table',
+         'directory, run.trained_with.test_num_episodes', 'directory'),
     )),
     dict(file='modes/suite', catches='test_a_run_is_no_suite', rows=(
         ('a run becomes a suite',
@@ -583,8 +603,8 @@ MUTATIONS = (
     )),
     dict(file='scores/comparing',
          catches='test_levels_without_a_finished_run_are_named', rows=(
-        ('a part of a suite is a suite', 'if level not in finished]',
-         'if not finished]'),
+        ('a part of a suite is a suite',
+         'if directory_of(level) not in directories]', 'if not directories]'),
     )),
     dict(file='modes/suite_report',
          catches='test_levels_without_a_finished_run_are_named', rows=(
@@ -603,7 +623,8 @@ MUTATIONS = (
     )),
     dict(file='scores/comparing',
          catches='test_a_table_leaves_out_unfinished_runs', rows=(
-        ('unfinished runs in tables', 'if _is_finished(run)]', ']'),
+        ('unfinished runs in tables',
+         'if run.num_env_frames < num_frames:', 'if False:'),
     )),
     dict(file='modes/running',
          catches='test_a_stop_ends_the_wait_for_a_locked_run', rows=(

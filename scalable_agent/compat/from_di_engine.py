@@ -191,9 +191,10 @@ def _convert(settings: dict[str, reading.Value],
     result.notes['env'] = 'The file names no level: add --level_name=ID.'
   flags['num_action_repeats'] = repeats = 4 if level.startswith('ALE/') else 1
   shape = settings.get('policy.model.obs_shape')
-  if level.startswith('ALE/') or isinstance(shape, list) and len(shape) == 3:
+  if level.startswith('ALE/'):
     del flags['hidden_sizes']
     flags['agent'] = 'nature'
+  if level.startswith('ALE/') or isinstance(shape, list) and len(shape) == 3:
     result.notes['policy.model.encoder_hidden_size_list'] = _FRAMES
   _add_clip(result, clip_type, clip_value)
   _add_evaluations(result, eval_freq, repeats)

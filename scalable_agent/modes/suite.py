@@ -61,14 +61,12 @@ class Cell:
     return f'{self.level}, seed {self.seed}'
 
   def tested(self) -> table.Run | None:
-    """Returns the latest test; None if the training or the test is shorter."""
+    """Returns the test of the finished training; None without such a test."""
     try:
-      run = score_files.read(str(self.directory))
+      run = score_files.read(str(self.directory), self.num_games)
     except errors.ConfigError:
       return None
-    is_whole = run.num_env_frames >= self.num_env_frames and all(
-        len(row.returns) >= self.num_games for row in run.rows)
-    return run if is_whole else None
+    return run if run.num_env_frames >= self.num_env_frames else None
 
 
 def run(config: config_lib.Config, flag_values: flags.FlagValues,
@@ -109,8 +107,7 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
     title = f'Suite {config.suite}: {", ".join(counts)},'
     suite_report.write(
         pathlib.Path(config.logdir), title, config.suite, finished, failures,
-        comparing.remarks_on_missing(flags_by_level, {
-            cell.level for cell in known if str(cell) in finished}))
+        comparing.remarks_on_missing(flags_by_level, finished.values()))
   return 1 if failures else 0
 
 
@@ -146,7 +143,7 @@ def _cells(config: config_lib.Config, given: Mapping[str, str],
 
 
 def _directory(config: config_lib.Config, level: str) -> pathlib.Path:
-  return pathlib.Path(config.logdir).absolute() / level.replace('/', '_')
+  return pathlib.Path(config.logdir).absolute() / comparing.directory_of(level)
 
 
 def _known_cells(config: config_lib.Config,

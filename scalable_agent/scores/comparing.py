@@ -1,9 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Table mode and plot mode: one table or picture of several runs or suites."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 import glob
 import os
+import pathlib
 
 from scalable_agent import errors
 from scalable_agent.scores import files
@@ -29,8 +30,8 @@ def compare(config: config_lib.Config) -> int:
       levels.
     SaveError: the table cannot be written.
   """
-  table = score_table.make_table(
-      [run for path in config.logdirs for run in _read_all(path)])
+  found = [(path, _read_all(path)) for path in config.logdirs]
+  table = score_table.make_table([run for _, runs in found for run in runs])
   levels: dict[str, set[str]] = {}
   for run in table.runs:
     levels.setdefault(run.group, set()).update(row.level for row in run.rows)
@@ -42,6 +43,10 @@ def compare(config: config_lib.Config) -> int:
         f'{" and ".join(levels)} have finished runs of different levels, which '
         f'cannot be compared: not all have {", ".join(others)}. Name suites '
         'of the same levels, or finish the suites first.')
+  table = table._replace(remarks=(
+      *(f'{path}: {remark}' for path, runs in found if _is_suite(path)
+        for remark in remarks_on_missing(read_suite(path)[1], runs)),
+      *table.remarks))
   print(files.to_markdown(table))
   logdir = os.path.dirname(table.runs[0].source)
   try:
@@ -126,32 +131,42 @@ def _read_all(path: str) -> list[score_table.Run]:
   directories = {os.path.dirname(found) for found in glob.glob(os.path.join(
       glob.escape(path), '*', 'seed*', 'scores-*.json'))
                  if os.path.getsize(found)}  # A failed write: an empty file.
-  finished = [run for run in map(files.read, sorted(directories))
-              if _is_finished(run)]
+  finished = [run for directory in sorted(directories)
+              for run in _read_finished(directory)]
   if not finished:
     raise errors.ConfigError(
         f'--logdir={path} holds no finished run of the suite. Run the suite '
         'first: --mode=suite.')
-  levels = {run.trained_with.level_name for run in finished if run.trained_with}
-  for remark in remarks_on_missing(read_suite(path)[1], levels):
-    print(f'{path}: {remark}')
   return [run._replace(group=path) for run in finished]
 
 
+def directory_of(level: str) -> str:
+  """Returns the name of the directory with the runs of a suite's level."""
+  return level.replace('/', '_')
+
+
 def remarks_on_missing(levels: Iterable[str],
-                       finished: Collection[str]) -> list[str]:
+                       finished: Iterable[score_table.Run]) -> list[str]:
   """Returns a sentence about levels of a suite without a finished run."""
-  missing = [level for level in levels if level not in finished]
+  directories = {pathlib.Path(run.source).parts[-3] for run in finished}
+  missing = [level for level in levels
+             if directory_of(level) not in directories]
   return [f'No finished run of {", ".join(missing)}: numbers over levels are '
           'those of the other levels.'] if missing else []
 
 
-def _is_finished(run: score_table.Run) -> bool:
-  """Whether the test is one of a whole training; if not, prints that."""
+def _read_finished(directory: str) -> list[score_table.Run]:
+  """Returns the test of a run of a suite; prints why, if there is none."""
+  run = files.read(directory)
   if run.trained_with is None:
-    return True
+    return [run]
   num_frames = run.trained_with.total_environment_frames
   if run.num_env_frames < num_frames:
-    print(f'{os.path.dirname(run.source)} is left out: '
-          f'{run.num_env_frames:,} of {num_frames:,} frames were trained.')
-  return run.num_env_frames >= num_frames
+    print(f'{directory} is left out: {run.num_env_frames:,} of {num_frames:,} '
+          'frames were trained.')
+    return []
+  try:
+    return [files.read(directory, run.trained_with.test_num_episodes)]
+  except errors.ConfigError as e:
+    print(f'{directory} is left out: {e}')
+    return []

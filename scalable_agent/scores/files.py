@@ -253,11 +253,12 @@ _FORMATS: dict[str, Callable[[score_table.Table], str]] = {
     '.json': to_json, '.csv': to_csv, '.md': to_markdown}
 
 
-def read(path: str) -> score_table.Run:
+def read(path: str, num_games: int = 1) -> score_table.Run:
   """Reads the test of an agent from a JSON file, or from a directory.
 
-  In a directory, the latest test after the most frames counts. Raises
-  ConfigError if there is no table, or the table cannot be read.
+  In a directory, the latest test after the most frames counts, of those with at
+  least `num_games` of each level. Raises ConfigError if there is no such table,
+  or a table cannot be read.
   """
   if os.path.isdir(path):
     try:
@@ -271,8 +272,19 @@ def read(path: str) -> score_table.Run:
       raise errors.ConfigError(
           f'--logdir={path} holds no table of a test (scores-*.json). Test '
           'first: --mode=test.')
-    latest = max(found, key=lambda match: tuple(map(int, match.groups())))
-    path = os.path.join(path, latest[0])
+    latest_first = sorted(
+        found, key=lambda match: tuple(map(int, match.groups())), reverse=True)
+    for match in latest_first:
+      run = _read_file(os.path.join(path, match[0]))
+      if all(len(row.returns) >= num_games for row in run.rows):
+        return run
+    raise errors.ConfigError(
+        f'--logdir={path} holds no test of {num_games} games. Test first: '
+        f'--mode=test --test_num_episodes={num_games}.')
+  return _read_file(path)
+
+
+def _read_file(path: str) -> score_table.Run:
   try:
     agents = whole_files.read_json(path)['agents']
     if len(agents) != 1:

@@ -30,7 +30,7 @@ _MAX_DOTS = 2000
 # Min runs with equal settings but other seeds that are drawn as one band.
 _MIN_SEEDS = 3
 _NUM_POINTS = 400
-# Of the frames of the longest run.
+# A band needs runs with at least this share of the frames of the longest run.
 _MIN_COMMON_RANGE = .9
 # A curve skips the first 1/5 of the window of its mean.
 _SKIPPED_FRACTION = 5
