@@ -299,6 +299,44 @@ class MakeTest(absltest.TestCase):
     self.assertEqual(agent.play(num_episodes=3), list(card.returns))
 
 
+class FromZooTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    sys.path.insert(0, str(_ROOT / 'benchmarks'))
+    self._logdir = pathlib.Path(self.create_tempdir().full_path) / 'run'
+
+  def test_training_resumes_from_an_agent(self):
+    import from_zoo  # pylint: disable=g-import-not-at-top
+    from_zoo.make('catch', self._logdir)
+    with np.load(weights.path(zoo.folder('zoo:catch'))) as arrays:
+      frames = int(arrays['num_env_frames'])
+    before = scalable_agent.load(str(self._logdir))
+    self.assertEqual(before.num_env_frames, frames)
+    shipped = scalable_agent.load('zoo:catch')
+    for variable, expected in zip(
+        before.agent.variables, shipped.agent.variables, strict=True):
+      np.testing.assert_array_equal(variable, expected)
+    config = config_lib.trained_with(str(self._logdir))
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      scalable_agent.train(dataclasses.replace(
+          config, total_environment_frames=frames + 2000))
+    self.assertIn(f'Resuming from {self._logdir}', output.getvalue())
+    after = scalable_agent.load(str(self._logdir))
+    self.assertGreaterEqual(after.num_env_frames, frames + 2000)
+    self.assertTrue(any(
+        np.any(a.numpy() != b.numpy()) for a, b in zip(
+            before.agent.variables, after.agent.variables, strict=True)))
+    with self.assertRaisesRegex(SystemExit, 'is not empty'):
+      from_zoo.make('catch', self._logdir)
+
+  def test_agents_without_all_weights_are_refused(self):
+    import from_zoo  # pylint: disable=g-import-not-at-top
+    with self.assertRaisesRegex(SystemExit, 'lacks weights'):
+      from_zoo.make('pendulum', self._logdir)
+    self.assertFalse(self._logdir.exists())
+
+
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='runs/weights',
