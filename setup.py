@@ -44,14 +44,15 @@ _DEV = ['hypothesis>=6', 'mypy>=1.11', 'packaging>=24', 'psutil>=5.6',
 setuptools.setup(
     name='scalable_agent',
     version=_VERSION,
-    description='IMPALA, DDQN, DDPG, TD3, SAC and MPO in TensorFlow 2, the '
-    'successor of scalable_agent',
+    description='IMPALA, APPO, DDQN, DDPG, TD3, SAC and MPO in TensorFlow 2, '
+    'the successor of scalable_agent',
     long_description=_README,
     long_description_content_type='text/markdown',
     license='Apache-2.0',
     author='The scalable_agent Authors',
-    keywords=['reinforcement learning', 'IMPALA', 'V-trace', 'DQN', 'DDPG',
-              'TD3', 'SAC', 'MPO', 'TensorFlow', 'Atari', 'DeepMind Lab'],
+    keywords=['reinforcement learning', 'IMPALA', 'V-trace', 'APPO', 'PPO',
+              'DQN', 'DDPG', 'TD3', 'SAC', 'MPO', 'TensorFlow', 'Atari',
+              'DeepMind Lab'],
     classifiers=[
         'Development Status :: 4 - Beta',
         'Intended Audience :: Science/Research',

@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 import time
+import types
 from unittest import mock
 
 from absl.testing import absltest
@@ -68,7 +69,7 @@ class ReportTest(parameterized.TestCase):
   @parameterized.parameters(
       ('Plain', 0, (
           r'  observations  Box\(-1.0, 1.0, \(3,\), float32\); seen -1 to 1',
-          'episodes      500 of 10 steps; 500 terminated, 0 truncated',
+          'episodes      500, of 10 steps each; 500 terminated, 0 truncated',
           'returns       10, mean 10',
           'the same seed repeats an episode, other seeds differ',
           'its checker finds no fault', '--recipe=appo_vectors')),
@@ -132,7 +133,7 @@ class ReportTest(parameterized.TestCase):
     self.assertEndsWith(output.replace(flag, ''), shown.replace(flag, ''))
     self.assertRegex(output, r'actions +Box\(0.0, 500.0, \(2,\), float32\)\n')
     self.assertRegex(output, r'rewards +-\d,\d\d\d to \d,\d\d\d, mean ')
-    self.assertRegex(output, 'of 50 steps; 0 terminated, .* truncated')
+    self.assertRegex(output, 'of 50 steps each; 0 terminated, .* truncated')
     code, output = _check('examples.shop:shop/Inventory-v0')
     self.assertEqual(code, 0)
     self.assertRegex(output, r'stock +Box\(.*; seen 0 to 200\n')
@@ -155,7 +156,7 @@ class ReportTest(parameterized.TestCase):
   def test_arguments_of_the_environment(self):
     _, output = _check(_name('Endless'), '--environment_kwargs='
                        '{"max_episode_steps": 7}', '--num_action_repeats=2')
-    self.assertRegex(output, 'of 4 steps; 0 terminated')
+    self.assertRegex(output, 'of 4 steps each; 0 terminated')
     self.assertIn('max_episode_steps": 7}', output)
     self.assertIn('\n      --num_action_repeats=2', output)
     self.assertIn('Each action is repeated for 2 frames (--num_action_repeats='
@@ -267,6 +268,25 @@ class TrialTest(parameterized.TestCase):
     self.assertLess(facts.reset_s, .1)
     self.assertGreater(len(facts.rewards), 1)
     self.assertIsNone(facts.checker)
+
+  @parameterized.parameters((12., None, None), (8., True, None),
+                            (6., True, True), (1., True, True))
+  def test_episodes_that_time_may_cut_are_not_compared(
+      self, reset_s, repeats, differs):
+    clock = [0.]
+
+    class SlowReset(gymnasium.Wrapper):
+
+      def reset(self, **kwargs):
+        clock[0] += reset_s
+        return super().reset(**kwargs)
+
+    with mock.patch.object(
+        trial, 'time', types.SimpleNamespace(monotonic=lambda: clock[0])):
+      facts = trial.Trial(
+          'mine', lambda: SlowReset(gymnasium.make('CartPole-v1')), 9., 9.
+          ).play(20., checks=True)
+    self.assertEqual((facts.repeats, facts.differs), (repeats, differs))
 
   def test_the_same_as_gymnasium_alone(self):
     # CartPole's rewards are 1: an episode of N steps returns N.
@@ -400,6 +420,11 @@ MUTATIONS = (
          'self._num_resets, self._reset_s = 0, 0.', 'pass'),
         ('the time ends with the first reset',
          'end_s = time.monotonic() + self._reset_s + seconds', 'pass'),
+    )),
+    dict(file='environments/trial',
+         catches='test_episodes_that_time_may_cut_are_not_compared', rows=(
+        ('cut episodes are compared', 'break  # The trace may be cut.',
+         'pass'),
     )),
     dict(file='environments/trial', catches='test_an_environment_that_hangs',
          rows=(

@@ -358,6 +358,17 @@ class CrewTest(parameterized.TestCase):
     self.assertEqual(any('a traceback' in line for line in self.lines),
                      not isinstance(error, errors.UserError))
 
+  @parameterized.parameters(
+      dict(action=structs.ActionSpec((3,))), dict(units={'action': 'other'}))
+  def test_workers_with_other_levels_end_the_run(self, **changes):
+    other = _DESCRIPTION._replace(spec=_SPEC._replace(**changes))
+    self.ray.answer = lambda call: (
+        other if call.name == 'open' and call.handle is self.ray.handles[1]
+        else _opened(call))
+    with self.assertRaisesRegex(errors.EnvironmentSpecError,
+                                'actor workers have different'):
+      self._crew().wait_until_ready(None)
+
 
 class ConnectionTest(parameterized.TestCase):
 
@@ -404,6 +415,11 @@ class WhyLostTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='distributed/crew',
+         catches='test_workers_with_other_levels_end_the_run', rows=(
+        ('bounds of actions may differ', 'if description.spec != self.spec:',
+         'if description.spec._replace(units=self.spec.units) != self.spec:'),
+    )),
     dict(file='distributed/crew', catches=(
         'test_time_in_which_the_program_is_stopped_is_no_hang'), rows=(
         ('time in which the program is stopped counts',

@@ -976,7 +976,13 @@ class GroupsTest(parameterized.TestCase):
       (['counting', 'CartPole-v1'], 'counting and CartPole-v1: they have '
        'different observations'),
       (['fake/Plain-v0', 'fake/ActionsFromOne-v0'],
-       'have different numbers of actions, 2 and 3.*--full_action_space'),
+       r'have different numbers of actions, 2 and 3\.$'),
+      (['ALE/Pong-v5', 'ALE/Breakout-v5'],
+       'have different numbers of actions, 6 and 4.*--full_action_space'),
+      (['fake/EchoBox-v0', 'fake/EchoWide-v0'],
+       r'different actions, Box\(.*\) and Box\(-3.0, 3.0'),
+      (['fake/EchoParts-v0', 'fake/EchoPartsFromZero-v0'],
+       'different actions, MultiDiscrete'),
       (['fake/EchoParts-v0', 'fake/EchoBox-v0'],
        'different numbers of actions, 3, 2, 4 and 3 continuous ones'))
   def test_groups_that_do_not_go_together(self, levels, message):

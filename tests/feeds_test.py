@@ -232,6 +232,8 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
       with _running(config, learner, collectives=_Learners(rank, [60]),
                     first=rank) as (feed, batches):
         new = next(batches).num_new_frames
+        while rank == 0 and not new:  # With the last update that is due.
+          new = next(batches).num_new_frames
         self.assertEqual(new, num_uncounted)
         feed.close()
         feed.join(10)
@@ -280,6 +282,28 @@ class ResumeTest(parameterized.TestCase):
       # have up to four steps, of which some are more than were due.
       self.assertBetween(learner.num_env_frames, 40 + 20 * part,
                          40 + 20 * part + 3)
+
+  def test_a_newer_replay_owes_updates_before_its_steps_count(self):
+    config = _config(logdir=self.logdir)
+    with _running(config, _Learner(2)) as (feed, batches):
+      for _ in range(5):
+        next(batches)
+      feed.close()
+      feed.join(10)
+      feed.save()
+      num_steps = feed._source.rate.num_steps
+    # An older checkpoint: 44 steps, and the updates that were due for these.
+    learner = _Learner(2, 44)
+    learner.num_updates = 2
+    num_batches = ((num_steps - 40) // 2 - 2) // 2
+    said = []
+    with (mock.patch.object(sources, '_MAX_AHEAD', 1),
+          _running(config, learner, say=said.append) as (feed, batches)):
+      new = [next(batches).num_new_frames for _ in range(num_batches)]
+    self.assertEqual(new, [0] * (num_batches - 1) + [num_steps - 44])
+    self.assertGreater(num_batches, 3)
+    self.assertRegex(
+        ' '.join(said), 'newer than the checkpoint: [0-9]+ updates')
 
   def test_without_a_saved_replay_there_is_a_warm_up(self):
     learner = _Learner(2)
@@ -948,11 +972,19 @@ MUTATIONS = (
         ('a deterministic run goes back to its beginning only',
          'if saved and saved < latest and', 'if saved and latest < saved and'),
     )),
+    dict(file='replay/rate',
+         catches='test_a_newer_replay_owes_updates_before_its_steps_count',
+         rows=(
+        ('steps count before their updates',
+         'if due.num_owed >= num_updates:\n        yield sample',
+         'if due.num_owed >= num_updates and not num_new_steps:\n'
+         '        yield sample'),
+    )),
     dict(file='learning/sources',
          catches='test_a_replay_of_another_checkpoint_is_said', rows=(
         ('another replay is not said',
-         'if config.deterministic and rate.num_updates !=',
-         'if config.use_lstm and rate.num_updates !='),
+         'if config.deterministic and num_again:',
+         'if config.use_lstm and num_again:'),
     )),
     dict(file='learning/sources',
          catches='test_runs_can_be_repeated_and_killed', rows=(
@@ -1011,8 +1043,8 @@ MUTATIONS = (
         ('replays in one directory', "f'replay-{rank}' if rank else 'replay'",
          "'replay'"),
         ('two updates counted for each sample',
-         'inbox, add, draw, rate, _note, learner.updates_per_call)',
-         'inbox, add, draw, rate, _note, 2 * learner.updates_per_call)'),
+         'rate, _note, learner.updates_per_call, num_uncounted)',
+         'rate, _note, 2 * learner.updates_per_call, num_uncounted)'),
     )),
     dict(file='learning/sources',
          catches='test_going_on_counts_every_step_once', rows=(

@@ -71,6 +71,56 @@ class ReadingTest(parameterized.TestCase):
     self.assertStartsWith(notes[f'policy.learn.{name}'],
                           f'The value {text} is not known')
 
+  @parameterized.parameters(
+      ('lr = 1\nif args.small:\n  lr = 2', 'set by "if args.small"'),
+      ('if args.small:\n  lr = 1\nelif x:\n  lr = 2',
+       'set by "if args.small"'),
+      ('if args.small:\n  lr = 1\nelse:\n  lr = 1', 1),
+      ('if args.small:\n  lr = 1\nelse:\n  raise ValueError()', 1),
+      ('lr = 1\nIS_SMALL = False\nif IS_SMALL:\n  lr = 2', 1),
+      ('lr = 1\nif __name__ == "__main__":\n  lr = 2', 2),
+      ('lr = 1\nfor x in names:\n  lr = 2', 'set by "for x in names"'),
+      ('lr = 1\nfor lr in (1, 2):\n  pass', 'lr'),
+      ('lr = 1\nwhile x:\n  lr = lr * 2', 'set by "while x"'),
+      ('try:\n  lr = 1\nexcept ImportError:\n  lr = 2', 'set by "try"'),
+      ('try:\n  lr = 1\nfinally:\n  x = 2', 1),
+      ('match x:\n  case 1:\n    lr = 1\n  case _:\n    lr = 2',
+       'set by "match x"'),
+      ('lr = 1\nlr, x = 2, 3', 2),
+      ('lr = 1\nx, (*y, lr) = load()', 'lr'),
+      ('p.add_argument("--lr", default=1)\nargs = p.parse_args()\n'
+       'args.lr = 2\nlr = args.lr', 2),
+      ('p.add_argument("--lr", default=1)\nopt = p.parse_args()\n'
+       'if opt.small:\n  opt.lr = 2\nlr = opt.lr', 'set by "if opt.small"'),
+      ('p.add_argument("--lr", default=1)\ncfg = load()\nlr = cfg.lr',
+       'cfg.lr'))
+  def test_values_that_depend_on_more(self, text, expected):
+    found = self._read(text).values['lr']
+    if isinstance(expected, str):
+      self.assertIsInstance(found, reading.Unknown)
+    self.assertEqual(str(found), str(expected))
+
+  @parameterized.parameters('x.y = 2', 'x["y"] = 2', 'x.update(y=2)')
+  def test_parts_that_depend_on_more(self, change):
+    values = self._read(
+        f'x = dict(z=3)\nx.y = 1\ns = x\nif n:\n  {change}').values
+    expected = {'z': 3, 'y': reading.Unknown('set by "if n"')}
+    self.assertEqual(values['x'], expected)
+    self.assertEqual(values['s'], expected)  # Another name of the same.
+
+  def test_a_part_of_one_branch_only(self):
+    values = self._read('x = {}\nif n:\n  x.y = 1\nelse:\n  x.z = 1').values
+    unknown = reading.Unknown('set by "if n"')
+    self.assertEqual(values['x'], {'y': unknown, 'z': unknown})
+
+  def test_parameters_hide_names(self):
+    [one, other, last] = self._read(
+        'lr = 1\ncfg = dict(y=2)\ndef make(lr, *args, cfg=None):\n'
+        '  call(lr=lr)\n  call(y=cfg.y)\ncall(lr=lr)').calls[-3:]
+    self.assertEqual(one.arguments, {'lr': reading.Unknown('lr')})
+    self.assertEqual(other.arguments, {'y': 2})
+    self.assertEqual(last.arguments, {'lr': 1})
+
   def test_a_dictionary_in_itself_ends(self):
     self._convert(after="cfg['policy']['learn']['x'] = cfg")
 
@@ -94,6 +144,24 @@ class ReadingTest(parameterized.TestCase):
     self.assertNotIn('ddqn', converted.notes['recurrent_net'])
     self.assertIn('--lstm_units', converted.notes['recurrent_net_kwargs'])
     self.assertIn('--sequence_length', converted.notes['sequence_overlap'])
+
+
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='compat/reading', catches='test_values_that_depend_on_more',
+         rows=(
+        ('branches follow each other', 'self.values = copy.deepcopy(before)',
+         'pass'),
+        ('no condition is known', 'if isinstance(condition, bool):',
+         'if condition is True:'),
+        ('all names have arguments',
+         "'arg' in f'{node.id} {value.text}'.lower()", 'True'),
+    )),
+    dict(file='compat/reading', catches='test_parameters_hide_names', rows=(
+        ('parameters are globals', 'self.values.pop(x.arg) for',
+         'self.values[x.arg] for'),
+    )),
+)
 
 
 if __name__ == '__main__':

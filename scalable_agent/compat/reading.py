@@ -4,7 +4,8 @@
 Numbers, texts, lists, dictionaries (also `**`, `|`, `update` and copies),
 `dict(...)`, `EasyDict(...)`, arithmetic, names and parts of dictionaries
 assigned before, and arguments with a default in `add_argument` have values.
-Every other expression is `Unknown`, also another change of a dictionary.
+Every other expression is `Unknown`, also another change of a dictionary. A
+value that depends on a condition, a loop or a parameter is `Unknown`, too.
 """
 
 import ast
@@ -123,9 +124,76 @@ class _Reader(ast.NodeVisitor):
       if not isinstance(target, ast.Name):
         self._set(target, Unknown(ast.unparse(node)))
 
+  def visit_If(self, node: ast.If) -> None:
+    """Takes the branch of a known condition; else joins both."""
+    condition = (ast.unparse(node.test) == "__name__ == '__main__'"
+                 or self._value(node.test))
+    if isinstance(condition, bool):
+      self._visit_all(node.body if condition else node.orelse)
+    else:
+      self._join(node, node.body, node.orelse)
+
+  def visit_For(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
+    """Joins a pass through the body with none."""
+    if not isinstance(node, ast.While):
+      self._set(node.target, Unknown(ast.unparse(node.target)))
+    self._join(node, node.body, [])
+    self._visit_all(node.orelse)
+
+  visit_AsyncFor = visit_While = visit_For
+
+  def visit_Try(self, node: ast.Try) -> None:
+    """Joins the body with all handlers of errors."""
+    self._join(node, [*node.body, *node.orelse],
+               *(handler.body for handler in node.handlers))
+    self._visit_all(node.finalbody)
+
+  def visit_Match(self, node: ast.Match) -> None:
+    """Joins all cases."""
+    self._join(node, *(case.body for case in node.cases), [])
+
+  def visit_FunctionDef(
+      self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Hides names of parameters, but not those of known dictionaries."""
+    hidden = {x.arg: self.values.pop(x.arg) for x in ast.walk(node.args)
+              if isinstance(x, ast.arg) and not isinstance(
+                  self.values.get(x.arg, {}), dict)}
+    self.generic_visit(node)
+    self.values |= hidden
+
+  visit_AsyncFunctionDef = visit_FunctionDef
+
+  def _visit_all(self, nodes: Sequence[ast.stmt]) -> None:
+    for node in nodes:
+      self.visit(node)
+
+  def _join(self, node: ast.stmt, *branches: Sequence[ast.stmt]) -> None:
+    """Visits branches; values that differ at their ends become `Unknown`.
+
+    A value of a name that only some branches set stays: after the others, the
+    file cannot use the name.
+    """
+    before, ends = self.values, []
+    for branch in branches:
+      self.values = copy.deepcopy(before)
+      self._visit_all(branch)
+      ends.append(self.values)
+    self.values, *others = ends
+    for other in others:
+      self.values = {**other, **self.values}
+      _mark(self.values, {**self.values, **other}, Unknown(
+          f'set by "{ast.unparse(node).splitlines()[0].rstrip(":")}"'))
+
   def _set(self, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Name):
       self.values[target.id] = value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+      parts = value if isinstance(value, list) and len(value) == len(
+          target.elts) else [Unknown(ast.unparse(x)) for x in target.elts]
+      for part, x in zip(target.elts, parts):
+        self._set(part, x)
+    elif isinstance(target, ast.Starred):
+      self._set(target.value, Unknown(ast.unparse(target)))
     elif isinstance(target, (ast.Subscript, ast.Attribute)):
       self._set_part(target, value)
 
@@ -140,6 +208,9 @@ class _Reader(ast.NodeVisitor):
       owner = owner.value
     part = self.values.get(owner.id) if isinstance(owner, ast.Name) else None
     if not isinstance(part, dict):
+      name = '.'.join(['args', *map(str, keys)])
+      if name in self.values and self._may_be_arguments(owner):
+        self.values[name] = value
       return
     for key in keys[:-1]:
       inner = part.setdefault(str(key), {})
@@ -214,7 +285,7 @@ class _Reader(ast.NodeVisitor):
       owner = self._value(node.value)
       if isinstance(owner, dict):
         return owner.get(node.attr, unknown)
-      if isinstance(node.value, ast.Name):
+      if self._may_be_arguments(node.value):
         return self.values.get(f'args.{node.attr}', unknown)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
       number = self._value(node.operand)
@@ -224,6 +295,14 @@ class _Reader(ast.NodeVisitor):
     if isinstance(node, ast.Call):
       return self._call(node, unknown)
     return unknown
+
+  def _may_be_arguments(self, node: ast.expr) -> bool:
+    """Whether a name may be that of the result of `parse_args`."""
+    if not isinstance(node, ast.Name):
+      return False
+    value = self.values.get(node.id)
+    return value is None or isinstance(value, Unknown) and (
+        'arg' in f'{node.id} {value.text}'.lower())
 
   def _sum(self, node: ast.BinOp, unknown: Unknown) -> Value:
     left, right = self._value(node.left), self._value(node.right)
@@ -257,3 +336,14 @@ class _Reader(ast.NodeVisitor):
       except (ArithmeticError, ValueError):
         return unknown
     return unknown
+
+
+def _mark(one: dict[str, Value], other: dict[str, Value],
+          unknown: Unknown) -> None:
+  """Makes values of `one` that differ in `other` unknown, also of parts."""
+  for name in one | other:
+    value, found = one.get(name, unknown), other.get(name, unknown)
+    if isinstance(value, dict) and isinstance(found, dict):
+      _mark(value, found, unknown)
+    elif value != found or name not in one or name not in other:
+      one[name] = unknown

@@ -298,8 +298,7 @@ class Crew:
   def _check(self, description: descriptions.Description) -> None:
     """Raises ConfigError if a worker's spec or versions do not fit."""
     self._first = self._first or [description]
-    # Levels may have different bounds of actions.
-    if description.spec._replace(units=self.spec.units) != self.spec:
+    if description.spec != self.spec:
       raise errors.EnvironmentSpecError(
           'One agent cannot play all levels: actor workers have different '
           f'observations or actions, {self.spec} and '

@@ -36,6 +36,7 @@ from scalable_agent.environments import minigrid
 from scalable_agent.environments import robotics
 from scalable_agent.environments import toys
 from scalable_agent.environments import trial
+from scalable_agent.environments import units
 from scalable_agent.environments import vizdoom
 from scalable_agent.environments.base import Factory
 from scalable_agent.environments.base import FlowEnvironment
@@ -188,7 +189,7 @@ def make_groups(
                              [seeds[i] for i in indices], settings, num_threads,
                              first_index=first_index + indices.start,
                              restarts=restarts))
-      _check_same_spec(groups[0], groups[-1])
+      units.check_same(groups[0], groups[-1])
   except BaseException:
     for group in groups:
       group.close()
@@ -226,7 +227,7 @@ def check_levels(
   for name in level_names if len(level_names) > 1 else []:
     with make_vec([name], [0], settings) as env:
       first = first or env
-      _check_same_spec(first, env)
+      units.check_same(first, env)
 
 
 def play_trial(level_name: str, settings: EnvironmentSettings,
@@ -334,17 +335,3 @@ def _family(level_name: str) -> Family:
   raise unknown_level(level_name, [
       name for family in reversed(FAMILIES)
       for name in family.levels.known_levels()])
-
-
-def _check_same_spec(one: FlowEnvironment, other: FlowEnvironment) -> None:
-  for what, of_one, of_other in (
-      ('observations', one.spec.observation, other.spec.observation),
-      ('numbers of actions', *(
-          ', '.join(map(str, env.spec.action.num_values))
-          or f'{env.spec.action.size} continuous ones'
-          for env in (one, other)))):
-    if of_one != of_other:
-      raise errors.EnvironmentSpecError(
-          f'One agent cannot play {one.level_names[0]} and '
-          f'{other.level_names[0]}: they have different {what}, {of_one} and '
-          f'{of_other}. Atari games agree with --full_action_space.')

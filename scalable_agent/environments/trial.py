@@ -236,7 +236,10 @@ class Trial:
     for seed in (1, 1, 2, 3):
       if traces and time.monotonic() > end_s:
         break
-      traces.append(self._run(env, _COMPARED_STEPS, end_s, seed))
+      trace = self._run(env, _COMPARED_STEPS, end_s, seed)
+      if traces and time.monotonic() > end_s:
+        break  # The trace may be cut.
+      traces.append(trace)
     return (_same(traces[0], traces[1]) if len(traces) > 1 else None,
             not all(_same(traces[0], trace) for trace in traces[2:])
             if len(traces) > 2 else None)

@@ -14,8 +14,10 @@ import gymnasium
 from gymnasium import spaces as gym_spaces
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.environments import base
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
+from scalable_agent.settings.declare import is_atari
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 
@@ -58,6 +60,26 @@ def common(levels: dict[str, LevelSpaces]) -> LevelSpaces:
             f'One agent cannot play {first_name} and {name}: they have '
             f'different {what}, {one} and {other}.')
   return first
+
+
+def check_same(one: base.FlowEnvironment, other: base.FlowEnvironment) -> None:
+  """Raises EnvironmentSpecError if one agent cannot play both environments."""
+  names = one.level_names[0], other.level_names[0]
+  actions = [', '.join(map(str, env.spec.action.num_values))
+             or f'{env.spec.action.size} continuous ones'
+             for env in (one, other)]
+  units = [Units(env.spec.units) for env in (one, other)]
+  for what, of_one, of_other in (
+      ('observations', one.spec.observation, other.spec.observation),
+      ('numbers of actions', *actions),
+      ('actions', *(unit.action_space for unit in units)),
+      ('observations', *(unit.counted for unit in units))):
+    if of_one != of_other:
+      hint = (' Atari games agree with --full_action_space.'
+              if all(map(is_atari, names)) else '')
+      raise errors.EnvironmentSpecError(
+          f'One agent cannot play {names[0]} and {names[1]}: they have '
+          f'different {what}, {of_one} and {of_other}.{hint}')
 
 
 def describe(observation_space: gymnasium.Space,

@@ -16,16 +16,16 @@ Glossary:
 *   frames: environment frames, which are agent steps x action repeats. As an
     observation, a frame is an image.
 *   group: environments of one actor; in a learner, variables of one optimizer.
-*   importance weights: factors of losses that correct for draws by priority.
+*   importance weights: an action's probability by the policy that learns over
+    that by the policy that acted; in a replay, corrections of drawn priorities.
 *   lag: updates between the weights that acted and the weights that learn.
-*   learner 0: the learner that writes to the log directory. There are other
-    learners with `--num_learners` only.
+*   learner 0: of `--num_learners` learners, the writer of the log directory.
 *   part: the training from one checkpoint on. A start of the program adds a
     part to the run. A deterministic run begins a part at each checkpoint. A
     part of an action is one number of the action.
 *   position: names an entry of a replay, so that its priority can be set.
 *   torso: the layers of a network from an observation to the heads.
-*   unroll: `T` agent steps in a row of one group.
+*   unroll: `T` agent steps in a row of one environment. `Unroll` has columns.
 *   version: the number of updates that made some weights.
 
 The one time convention (as in the reference):

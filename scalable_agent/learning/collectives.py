@@ -35,7 +35,8 @@ class Collectives(Protocol):
   def sum(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """Returns sums over all learners; called within a `tf.function`.
 
-    Tensors are floats, of the same shapes and dtypes in all learners.
+    Tensors are floats or integers, with the same shapes and dtypes in all
+    learners.
     """
 
   def total(self, numbers: Sequence[int]) -> list[int]:

@@ -32,6 +32,8 @@ _MAX_SAVED_BYTES = 2e9
 
 _REFILLS = ('The replay was not saved: --min_replay_steps are collected before '
             'learning resumes.')
+# Samples that are drawn before their updates are made, at most.
+_MAX_AHEAD = 10
 _DIFFERS = ('The saved replay is not that of the checkpoint: from here on, the '
             'run differs from a run that was never stopped.')
 
@@ -181,8 +183,12 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   elif learner.num_updates:
     # Without a directory, no learner has a replay, and learner 0 says so.
     (place.say if directory else print)(_REFILLS)
-  if config.deterministic and rate.num_updates != learner.num_updates:
+  num_again = rate.num_updates - learner.num_updates
+  if config.deterministic and num_again:
     place.say(_DIFFERS)
+  elif num_again > _MAX_AHEAD * learner.updates_per_call:
+    place.say(f'The saved replay is newer than the checkpoint: {num_again:,} '
+              'updates are made again before steps are collected.')
   num_uncounted = _resume(rate, learner, spec, counters is None, place)
   rows = statistics.NewRows(learner.agent.observation_normaliser)
 
@@ -200,12 +206,9 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
         replay.selector, place.collectives.size)
 
   def samples() -> Iterator[structs.Sample]:
-    num_more = num_uncounted
     for sample in replay_lib.samples(
-        inbox, add, draw, rate, _note, learner.updates_per_call):
-      yield sample._replace(num_new_steps=sample.num_new_steps + num_more,
-                            new_rows=rows.take())
-      num_more = 0
+        inbox, add, draw, rate, _note, learner.updates_per_call, num_uncounted):
+      yield sample._replace(new_rows=rows.take())
 
   def save() -> None:
     with rate.lock:

@@ -276,7 +276,7 @@ def _report(facts: trial.Facts) -> Iterator[tuple[str, str]]:
       f'{_range(rewards)}, mean {_number(rewards.mean())}, standard deviation '
       f'{_number(rewards.std())}; {100 * np.mean(rewards == 0):.0f} % are 0')
   yield 'episodes', (
-      f'{len(lengths):,} of {_range(lengths)} steps; '
+      f'{len(lengths):,}, of {_range(lengths)} steps each; '
       f'{facts.num_terminated:,} terminated, '
       f'{len(lengths) - facts.num_terminated:,} truncated (time limit)'
       if lengths else f'none ended in {len(rewards):,} steps')

@@ -131,7 +131,8 @@ class Rate:
 def samples(inbox: unrolls.Inbox, add: Callable[[structs.Unroll], None],
             draw: Callable[[], structs.Sample], due: Due,
             note: Callable[[structs.Unroll], structs.Note],
-            num_updates: int = 1) -> Iterator[structs.Sample]:
+            num_updates: int = 1,
+            num_new_steps: int = 0) -> Iterator[structs.Sample]:
   """Takes unrolls until updates are due, then draws a sample for each call.
 
   While updates are due no unroll is taken, so that a bounded inbox holds the
@@ -147,8 +148,9 @@ def samples(inbox: unrolls.Inbox, add: Callable[[structs.Unroll], None],
     due: the counts, which only this object changes.
     note: returns the note of an unroll; must not keep the arrays of the unroll.
     num_updates: updates per sample.
+    num_new_steps: steps of a resumed replay that no sample has counted.
   """
-  num_new_steps, notes = 0, []
+  notes: list[structs.Note] = []
   while True:
     while due.num_owed < num_updates:
       delivery = inbox.get()
