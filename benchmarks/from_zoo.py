@@ -7,8 +7,8 @@
 The zoo keeps weights, mostly as float16, and no numbers of the optimizer, so
 training resumes with a new optimizer, at the frames of the agent and their
 learning rate. Agents with target networks or critics are refused: the zoo has
-no weights of these. benchmarks/reproduction.py calls such a run
-`CPU, from zoo:NAME`.
+no weights of these. benchmarks/reproduction.py calls the device of such a run
+`CPU, resumed at N M frames`.
 """
 
 import argparse
@@ -53,8 +53,9 @@ def make(name: str, logdir: pathlib.Path) -> str:
   path = checkpointer.save()
   config.save()
   checkpointing.save_spec(str(logdir), spec)
+  frames = f'{learner.num_env_frames / 1e6:.1f} M frames'
   (logdir / 'run.json').write_text(
-      json.dumps({'device': f'CPU, from zoo:{name}'}))
+      json.dumps({'device': f'CPU, resumed at {frames}'}))
   return path
 
 

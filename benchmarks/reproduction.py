@@ -84,8 +84,8 @@ def tests(directory: pathlib.Path) -> list[Row]:
 def key(directory: pathlib.Path) -> Row:
   """Returns what identifies a run: game, network, seed and device.
 
-  The device is that of benchmarks/device_training.py, also if a CPU resumed the
-  run; else `CPU`.
+  The device is that of benchmarks/device_training.py or from_zoo.py, also if a
+  CPU resumed the run; else `CPU`.
   """
   config = config_lib.trained_with(str(directory))
   if config is None:
@@ -144,7 +144,7 @@ def draw(curves: list[Row], path: pathlib.Path) -> None:
                    label=f'paper, {network}, 200 M frames')
     axis.set(title=game, xlabel='million environment frames',
              ylabel='mean return')
-    axis.legend(fontsize='small')
+    axis.legend(fontsize='small', loc='lower right')
   figure.savefig(path, dpi=90)
 
 
