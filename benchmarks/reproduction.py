@@ -44,7 +44,9 @@ Row = dict[str, str]
 def curve(directory: pathlib.Path) -> list[tuple[int, float, int]]:
   """Returns frames, mean return and number of episodes of each window.
 
-  The last window is left out if the run is within that window.
+  The last window is left out if the run is within that window, and the first
+  of a directory that does not begin at frame 0: games that begin together end
+  there, the short ones more often.
 
   Args:
     directory: the log directory.
@@ -52,7 +54,7 @@ def curve(directory: pathlib.Path) -> list[tuple[int, float, int]]:
   episodes = running.episodes(directory)
   windows = np.ceil(episodes[:, 0] / _WINDOW_FRAMES).astype(np.int64)
   points = []
-  for window in np.unique(windows):
+  for window in np.unique(windows)[int(windows[0] > 1):]:
     frames = int(window) * _WINDOW_FRAMES
     if frames <= episodes[-1, 0]:
       returns = episodes[windows == window, 2]
@@ -62,7 +64,7 @@ def curve(directory: pathlib.Path) -> list[tuple[int, float, int]]:
 
 def tests(directory: pathlib.Path) -> list[Row]:
   """Returns the rows of the tests in a log directory, without the run's key."""
-  seconds = running.episodes(directory)[-1, 1]
+  frames, seconds, _ = running.episodes(directory).T
   rows = []
   for path in sorted(glob.glob(str(directory / 'scores-*.json'))):
     with open(path, encoding='utf-8') as f:
@@ -77,7 +79,8 @@ def tests(directory: pathlib.Path) -> list[Row]:
             'mean_return': f'{level["mean"]:.2f}', 'low': f'{low:.2f}',
             'high': f'{high:.2f}', 'num_episodes': str(len(level['returns'])),
             'normalized': f'{level["human_normalized_percent"]:.1f}',
-            'train_time_s': f'{seconds:.0f}'})
+            'train_time_s': '{:.0f}'.format(
+                seconds[frames <= agent['num_env_frames']].max())})
   return rows
 
 

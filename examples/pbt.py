@@ -240,6 +240,8 @@ def main(argv: Sequence[str] | None = None) -> int:
   if config.ray_address or config.mode != 'train':
     parser.error('Members train, in their own processes: leave --mode out, and '
                  'give --ray_address before --.')
+  if not config.num_actors:
+    parser.error('--num_actors=auto measures an idle machine: give a number.')
   try:
     with logdirs.locked(str(args.out.absolute())), _ray(args):
       results = run(args, config)

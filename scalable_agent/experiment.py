@@ -38,6 +38,7 @@ from scalable_agent.scores import levels
 from scalable_agent.settings import command_help
 from scalable_agent.settings import command_line
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import environment_settings
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import other_words
 from scalable_agent.settings import recipes
@@ -79,6 +80,8 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
   if trained_with is None:
     if not flag_values['level_name'].present:
       values |= lab_levels.default(values['mode'], values['algorithm'])
+    if values['mode'] == 'check' and 'step_timeout_s' not in given:
+      values['step_timeout_s'] = environment_settings.CHECK_TIMEOUT_S
     values |= recipes.collection_of(values['recipe'], values)
     with recipes.errors_named(values['recipe'], values['algorithm']):
       config = config_lib.Config.from_values(values)

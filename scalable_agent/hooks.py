@@ -38,23 +38,23 @@ class _Tracker(abc.ABC):
     # The parts of the training before this part have sent their results.
     is_resumed = os.path.exists(self._id_path)
     self._videos_sent = self._videos() if is_resumed else set()
-    self._evaluated_frames = max(
-        [e.num_env_frames for e in evaluations.read(config.logdir)]
-        if is_resumed else [], default=-1)
+    self._evaluated_frames = -1
+    self._num_env_frames = 0
 
   def __call__(self, num_env_frames: int, values: Mapping[str, float]) -> None:
     """Sends the numbers of a summary, and new evaluations and videos."""
+    self._num_env_frames = num_env_frames
     if not self._scores:
       self._start_or_continue()
     self._scores['final/mean_return'] = values['mean_return']
     self._send(values, num_env_frames)
-    self._send_files(num_env_frames)
+    self._send_files()
 
   def close(self) -> None:
     """Sends the final scores, and ends the service's run."""
     if not self._scores:
       return
-    self._send_files(self._num_env_frames)
+    self._send_files()
     if done := evaluations.read(self._logdir):
       self._scores |= {
           'final/evaluation': done[-1].mean,
@@ -66,6 +66,10 @@ class _Tracker(abc.ABC):
     if os.path.exists(self._id_path):
       with open(self._id_path, encoding='utf-8') as f:
         run_id = f.read().strip()
+      # Not earlier: the run first removes lines after its checkpoint.
+      self._evaluated_frames = max(
+          (e.num_env_frames for e in evaluations.read(self._logdir)),
+          default=-1)
     # These settings have the values that were chosen for `auto`.
     settings = config_lib.trained_with(self._logdir)
     new_id = self._start(run_id, dataclasses.asdict(settings) if settings
@@ -73,8 +77,7 @@ class _Tracker(abc.ABC):
     with open(self._id_path, 'w', encoding='utf-8') as f:
       f.write(f'{new_id}\n')
 
-  def _send_files(self, num_env_frames: int) -> None:
-    self._num_env_frames = num_env_frames
+  def _send_files(self) -> None:
     for evaluation in evaluations.read(self._logdir):
       if evaluation.num_env_frames > self._evaluated_frames:
         self._evaluated_frames = evaluation.num_env_frames
@@ -83,7 +86,7 @@ class _Tracker(abc.ABC):
                    evaluation.num_env_frames)
     for path in sorted(self._videos() - self._videos_sent):
       self._videos_sent.add(path)
-      self._send_video(path, num_env_frames)
+      self._send_video(path, self._num_env_frames)
 
   def _videos(self) -> set[str]:
     directory = os.path.join(self._logdir, 'videos')

@@ -245,11 +245,15 @@ class TrialTest(parameterized.TestCase):
              '--environment_kwargs={"method": "step", "is_deaf": true}')
 
   def test_a_check_waits_30_seconds_unless_another_time_is_given(self):
-    for flags, expected in ((), 30), (('--step_timeout_s=900',), 900):
+    for flags, expected, command in (
+        ((), 30, ''), (('--step_timeout_s=300',), 300, ''),
+        (('--step_timeout_s=900',), 900, '--step_timeout_s=900')):
       with mock.patch.object(environments, 'play_trial',
                              return_value=_facts()) as play:
-        _check('CartPole-v1', *flags)
+        _, output = _check('CartPole-v1', *flags)
       self.assertEqual(play.call_args.args[1].step_timeout_s, expected)
+      self.assertIn(command, output)
+      self.assertEqual('step_timeout_s' in output, bool(command))
 
   def test_the_first_reset_of_a_short_trial_does_not_count(self):
     env = mock.Mock(observation_space=gymnasium.spaces.Box(0, 1, (2,)),
@@ -437,14 +441,20 @@ MUTATIONS = (
         ('a trial has the time of a step', 'self._answer(self._more_s)',
          'self._answer(0.)'),
     )),
+    dict(file='experiment',
+         catches='test_a_check_waits_30_seconds_unless_another_time_is_given',
+         rows=(
+        ('a check waits as long as a training', "values['mode'] == 'check' and",
+         "values['mode'] == 'none' and"),
+        ('the time that is given has no effect',
+         "and 'step_timeout_s' not in given", ''),
+    )),
     dict(file='modes/check',
          catches='test_a_check_waits_30_seconds_unless_another_time_is_given',
          rows=(
-        ('a check waits as long as a training', 'step_timeout_s=_TIMEOUT_S',
-         'mode="check"'),
-        ('the time that is given has no effect',
-         'if config.step_timeout_s == type(config).step_timeout_s else',
-         'if config.step_timeout_s else'),
+        ('a training waits as short as a check',
+         'if config.step_timeout_s == environment_settings.CHECK_TIMEOUT_S:',
+         'if False:'),
     )),
     dict(file='environments/trial', catches='test_report', rows=(
         ('one seed for all', 'for seed in (1, 1, 2, 3):',

@@ -543,6 +543,7 @@ class BadInputTest(parameterized.TestCase):
       (dict(adam_beta1=1.0), '--adam_beta1=1.0 must be at least 0 and below 1'),
       (dict(max_episode_frames=3_000_000_000), 'must be below 2**31 - 1'),
       (dict(task=3), '--task=3 must be 0 for the only --job_name=learner'),
+      (dict(job_name='actor'), '--job_name=actor needs --task'),
       (dict(agent='deep'), '--agent=mlp'),
       (dict(logdir='/proc/nowhere'), 'cannot be used'),
       (dict(mode='test'), 'holds no checkpoint'),

@@ -11,6 +11,7 @@ from absl.testing import absltest
 import fake_torsos
 import numpy as np
 from scalable_agent import errors
+from scalable_agent import hooks
 from scalable_agent.learning import collectives
 from scalable_agent.processes import user_code
 from scalable_agent.runs import context
@@ -128,6 +129,29 @@ class WandbTest(_Service):
     self.assertEqual(init['id'], 'run5')
     self.assertLen(self._arguments('log'), 1)
     self.assertEmpty(self._arguments('Video'))
+
+  def test_an_evaluation_that_is_made_again_is_sent(self):
+    self._write('wandb_run_id.txt', 'run5\n')
+    self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n'
+                '90,9,2.0,4.0,1.0,3.0 5.0\n')
+    hook = self._hook()
+    # The run resumes from a checkpoint of 60 frames, and evaluates at 90.
+    self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
+    hook(70, _VALUES)
+    self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n'
+                '90,9,3.0,7.0,0.0,7.0 7.0\n')
+    hook(100, _VALUES)
+    sent = [args[0] for args, _ in self._arguments('log')
+            if 'evaluation/mean' in args[0]]
+    self.assertEqual([values['evaluation/mean'] for values in sent], [7.])
+
+  def test_an_error_of_the_first_summary_is_not_hidden(self):
+    with (mock.patch.object(
+        hooks.Wandb, '_send', side_effect=ValueError('No server.')),
+          self.assertRaisesRegex(errors.UserCodeError, 'No server'),
+          context.open_context(self.config, threading.Event(),
+                               collectives.Alone(), None) as opened):
+      opened.hook(40, _VALUES)
 
   def test_the_project_of_the_environment(self):
     with mock.patch.dict(os.environ, WANDB_PROJECT='ours', WANDB_NAME='mine'):
@@ -254,7 +278,8 @@ MUTATIONS = (
         ('parameters change', 'if not run_id:', 'if True:'),
     )),
     dict(file='runs/context', catches='test_an_error_ends_the_hook_too', rows=(
-        ('no end', 'hook.close()', 'pass'),
+        ('no end', 'close = hook.close if has_end else',
+         'close = hook.close if False else'),
     )),
     dict(file='runs/summaries',
          catches='test_a_class_gets_the_settings_and_the_end', rows=(

@@ -1,6 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of population based training."""
 
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -39,6 +41,17 @@ class ExploreTest(absltest.TestCase):
       frames = -(-(ends[-1] + interval) // 80) * 80
       ends.append(pbt.whole_intervals(frames, interval))
     self.assertEqual(ends, [interval * i for i in range(21)])
+
+
+class FlagsTest(absltest.TestCase):
+
+  def test_a_number_of_environments_is_needed(self):
+    out = self.create_tempdir().full_path
+    with (contextlib.redirect_stderr(io.StringIO()) as stderr,
+          self.assertRaises(SystemExit)):
+      pbt.main([f'--out={out}', '--', '--recipe=catch', '--num_actors=auto'])
+    self.assertIn('--num_actors=auto measures', stderr.getvalue())
+    self.assertEmpty(os.listdir(out))
 
 
 class PopulationTest(absltest.TestCase):

@@ -37,7 +37,7 @@ def train(config: config_lib.Config) -> int:
     ClusterError: there is no room for the learner.
     LearnerLostError: the learner was lost too often.
   """
-  if config.job_name == 'actor' and config.task >= 0:
+  if config.job_name == 'actor':
     return hosts.join(config)
   # Learners and workers have other working directories.
   config = hosts.with_absolute_paths(config)

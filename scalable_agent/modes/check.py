@@ -20,12 +20,12 @@ from scalable_agent.experience import structs
 from scalable_agent.runs import clipping
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import environment_settings
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import program
 from scalable_agent.settings import sections
 
 _SECONDS = 20.
-_TIMEOUT_S = 30.  # Without --step_timeout_s, of a step.
 _WIDTH = 79
 _GOALS = {'achieved_goal', 'desired_goal'}
 # More numbers make a large network.
@@ -63,10 +63,7 @@ def run(config: config_lib.Config) -> int:
         f'{level} needs no check: the recipes dmlab_single_level and dmlab30 '
         'fit the levels of DeepMind Lab.')
   print(f'{level}: random steps, for up to {_SECONDS:g} seconds.', flush=True)
-  facts = environments.play_trial(
-      level, dataclasses.replace(config, step_timeout_s=_TIMEOUT_S)
-      if config.step_timeout_s == type(config).step_timeout_s else config,
-      _SECONDS)
+  facts = environments.play_trial(level, config, _SECONDS)
   found = faults(facts)
   advice = advise(facts, has_processes=shares.has_processes(level))
   lines = [f'  {name:13} {text}' for name, text in _report(facts)]
@@ -254,6 +251,8 @@ def _treatment(config: config_lib.Config, level: str, facts: trial.Facts,
 def _given(config: config_lib.Config, level: str) -> dict[str, str]:
   """Returns the flags of the environment that have no default value."""
   default = config_lib.Config(level_name=level, algorithm=config.algorithm)
+  if config.step_timeout_s == environment_settings.CHECK_TIMEOUT_S:
+    config = dataclasses.replace(config, step_timeout_s=default.step_timeout_s)
   values = {field.name: getattr(config, field.name)
             for field in dataclasses.fields(sections.EnvironmentSettings)}
   return {

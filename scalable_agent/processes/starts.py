@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Environments that start: the time that starts may take, and compilers."""
 
+import contextlib
 import fcntl
 import os
 import threading
@@ -76,7 +77,8 @@ def ready(key: int, num_ready: int, period_s: float) -> None:
     num_all = sum(_num_open[k] for k in _num_ready)
     text = f'{sum(_num_ready.values())} of {num_all} environments are ready.'
   if is_due:
-    print(text, flush=True)
+    with contextlib.suppress(OSError):  # Nobody reads: no fault of the start.
+      print(text, flush=True)
 
 
 def more_s(num_per_process: int) -> float:

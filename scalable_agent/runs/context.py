@@ -81,9 +81,12 @@ def _open_hook(config: sections.AllSections) -> Iterator[SummaryHook]:
     with user_code.errors_explained(name):
       hook(num_env_frames, values)
 
+  close = hook.close if has_end else lambda: None
   try:
     yield call
-  finally:
-    if has_end:
-      with user_code.errors_explained(name):
-        hook.close()
+  except BaseException:
+    with contextlib.suppress(Exception):  # The first error counts.
+      close()
+    raise
+  with user_code.errors_explained(name):
+    close()

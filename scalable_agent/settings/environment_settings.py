@@ -18,6 +18,8 @@ from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 
+# --step_timeout_s of --mode=check, if not given.
+CHECK_TIMEOUT_S = 30.
 _IS_OBJECT = Check[str](
     values.is_json_object, 'must be a JSON object, such as {"size": 5}')
 

@@ -190,7 +190,11 @@ class AllSections(joined.Joined):
 
   def _check_task(self) -> None:
     """Checks the settings of commands on several hosts."""
-    if self.task == -1 or self.mode != 'train':
+    if self.mode != 'train':
+      return
+    if self.task == -1:
+      self._check('job_name', self.job_name == 'learner',
+                  'needs --task, another number for each actor')
       return
     self._check('task', ':' in self.ray_address,
                 'needs --ray_address=HOST:PORT, where HOST is the learner')

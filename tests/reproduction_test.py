@@ -1,0 +1,54 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the curves and tests that benchmarks/reproduction.py keeps."""
+
+import json
+import pathlib
+import sys
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(_ROOT / 'benchmarks'))
+# pylint: disable=wrong-import-position
+import reproduction
+
+_HEAD = ('num_env_frames,train_time_s,level_name,episode_return,'
+         'num_agent_steps,episode_frames\n')
+
+
+class ReproductionTest(parameterized.TestCase):
+
+  def _directory(self, *episodes):
+    """Returns a log directory with these frames (millions), times, returns."""
+    directory = pathlib.Path(self.create_tempdir().full_path)
+    (directory / 'episodes.csv').write_text(_HEAD + ''.join(
+        f'{round(frames * 1e6)},{time_s},ALE/Pong-v5,{value},100,400\n'
+        for frames, time_s, value in episodes))
+    return directory
+
+  @parameterized.parameters(
+      ((.5, 1.2, 1.7, 2.5), {1: 0, 2: 1.5}),
+      # Resumed at 1.1 million frames; the window to 2 million has a part only.
+      ((1.2, 1.7, 2.5, 2.6, 3.1), {3: 2.5}),
+      ((1.2,), {}))
+  def test_points_are_means_of_whole_windows(self, frames, expected):
+    points = reproduction.curve(self._directory(
+        *((frame, 1, i) for i, frame in enumerate(frames))))
+    self.assertEqual(
+        {end // 10 ** 6: mean for end, mean, _ in points}, expected)
+
+  def test_a_test_has_the_time_of_its_own_frames(self):
+    directory = self._directory((1, 10, 0), (2, 20, 0), (3, 30, 0))
+    for frames in 1_000_001, 2_500_000:
+      (directory / f'scores-{frames}.json').write_text(json.dumps({'agents': [{
+          'num_env_frames': frames, 'settings': {'test_greedy': False},
+          'levels': [{'interval': [1, 3], 'mean': 2, 'returns': [1, 3],
+                      'human_normalized_percent': 50}]}]}))
+    rows = reproduction.tests(directory)
+    self.assertEqual([row['train_time_s'] for row in rows], ['10', '20'])
+    self.assertEqual(rows[0]['mean_return'], '2.00')
+
+
+if __name__ == '__main__':
+  absltest.main()
