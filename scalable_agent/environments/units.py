@@ -64,6 +64,8 @@ def common(levels: dict[str, LevelSpaces]) -> LevelSpaces:
 
 def check_same(one: base.FlowEnvironment, other: base.FlowEnvironment) -> None:
   """Raises EnvironmentSpecError if one agent cannot play both environments."""
+  if one.spec == other.spec:
+    return
   names = one.level_names[0], other.level_names[0]
   actions = [', '.join(map(str, env.spec.action.num_values))
              or f'{env.spec.action.size} continuous ones'
