@@ -93,6 +93,8 @@ def key(directory: pathlib.Path) -> Row:
   config = config_lib.trained_with(str(directory))
   if config is None:
     raise SystemExit(f'{directory} has no settings of a training.')
+  if not running.episodes(directory).size:
+    raise SystemExit(f'{directory} has no finished episode yet.')
   path = directory / 'run.json'
   device = json.loads(path.read_text())['device'] if path.exists() else 'CPU'
   return {'game': atari57.game_of(config.level_name), 'network': config.agent,

@@ -81,7 +81,10 @@ def _open_hook(config: sections.AllSections) -> Iterator[SummaryHook]:
     with user_code.errors_explained(name):
       hook(num_env_frames, values)
 
-  close = hook.close if has_end else lambda: None
+  def close() -> None:
+    if has_end:
+      hook.close()
+
   try:
     yield call
   except BaseException:
