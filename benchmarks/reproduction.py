@@ -41,7 +41,8 @@ _TEST_FIELDS = (*_KEY, 'num_env_frames', 'policy', 'mean_return', 'low', 'high',
 Row = dict[str, str]
 
 
-def curve(directory: pathlib.Path) -> list[tuple[int, float, int]]:
+def curve(directory: pathlib.Path, window_frames: int = _WINDOW_FRAMES
+          ) -> list[tuple[int, float, int]]:
   """Returns frames, mean return and number of episodes of each window.
 
   The last window is left out if the run is within that window, and the first
@@ -50,12 +51,13 @@ def curve(directory: pathlib.Path) -> list[tuple[int, float, int]]:
 
   Args:
     directory: the log directory.
+    window_frames: the environment frames of a window.
   """
   episodes = running.episodes(directory)
-  windows = np.ceil(episodes[:, 0] / _WINDOW_FRAMES).astype(np.int64)
+  windows = np.ceil(episodes[:, 0] / window_frames).astype(np.int64)
   points = []
   for window in np.unique(windows)[int(windows[0] > 1):]:
-    frames = int(window) * _WINDOW_FRAMES
+    frames = int(window) * window_frames
     if frames <= episodes[-1, 0]:
       returns = episodes[windows == window, 2]
       points.append((frames, float(returns.mean()), len(returns)))

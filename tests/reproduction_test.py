@@ -1,9 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Tests of the curves and tests that benchmarks/reproduction.py keeps."""
+"""Tests of benchmarks/reproduction.py and reproduction_reference.py."""
 
 import json
 import pathlib
 import sys
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -12,6 +13,7 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / 'benchmarks'))
 # pylint: disable=wrong-import-position
 import reproduction
+import reproduction_reference
 
 _HEAD = ('num_env_frames,train_time_s,level_name,episode_return,'
          'num_agent_steps,episode_frames\n')
@@ -37,6 +39,31 @@ class ReproductionTest(parameterized.TestCase):
         *((frame, 1, i) for i, frame in enumerate(frames))))
     self.assertEqual(
         {end // 10 ** 6: mean for end, mean, _ in points}, expected)
+
+  @parameterized.parameters(
+      (30, 1), (51, 2), (300_000, 10_000), (3_000_000, 100_000),
+      (25_000_001, 1_000_000), (20_000_000, 500_000))
+  def test_windows_are_round_and_about_a_fiftieth(self, frames, expected):
+    self.assertEqual(reproduction_reference.window_frames(frames), expected)
+
+  def test_a_run_of_the_reference_replaces_its_own_rows_only(self):
+    of_run = lambda seed: {'level': 'memory', 'network': 'mlp + LSTM',
+                           'batch_size': '2', 'seed': seed}
+    out = pathlib.Path(self.create_tempdir().full_path)
+    with (mock.patch.object(reproduction_reference, '_FILE', out / 'a.csv'),
+          mock.patch.object(reproduction_reference, '_PICTURE', out / 'a.png')):
+      for seed, value in (('1', .1), ('2', .2), ('1', .3)):
+        directory = self._directory((.001, 1, value), (.1, 2, value))
+        with (mock.patch.object(reproduction_reference, 'key',
+                                return_value=of_run(seed)),
+              mock.patch.object(sys, 'argv', ['', str(directory)])):
+          reproduction_reference.main()
+    self.assertEqual((out / 'a.csv').read_text().splitlines()[1:], [
+        'memory,mlp + LSTM,2,2,2000,0.200,1',
+        'memory,mlp + LSTM,2,2,100000,0.200,1',
+        'memory,mlp + LSTM,2,1,2000,0.300,1',
+        'memory,mlp + LSTM,2,1,100000,0.300,1'])
+    self.assertGreater((out / 'a.png').stat().st_size, 1000)
 
   def test_a_test_has_the_time_of_its_own_frames(self):
     directory = self._directory((1, 10, 0), (2, 20, 0), (3, 30, 0))
