@@ -149,7 +149,8 @@ def draw(curves: list[Row], path: pathlib.Path) -> None:
     for network in sorted({network for network, *_ in lines}):
       axis.axhline(published(game, network), color='grey', linestyle='--',
                    label=f'paper, {network}, 200 M frames')
-    axis.set(title=game, xlabel='million environment frames',
+    axis.set(title=game.replace('_', ' ').title(),
+             xlabel='million environment frames',
              ylabel='mean return')
     axis.legend(fontsize='small', loc='lower right')
   figure.savefig(path, dpi=90)

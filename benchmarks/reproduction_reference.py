@@ -10,7 +10,7 @@ Then docs/reproduction_reference.png is drawn from all rows, and a table for
 docs/reproduction.md is printed.
 
 A point of a curve is the mean return of the training episodes that ended
-within a window of frames: about a 200th of the run.
+within a window of frames: about a fiftieth of the run.
 """
 
 import argparse
@@ -35,12 +35,12 @@ Row = dict[str, str]
 
 
 def window_frames(num_env_frames: int) -> int:
-  """Returns 1, 2 or 5 times a power of ten, at least a 200th of a run.
+  """Returns 1, 2 or 5 times a power of ten, at least a fiftieth of a run.
 
   Args:
     num_env_frames: the frames of the run.
   """
-  least = max(num_env_frames / 200, 1)
+  least = max(num_env_frames / 50, 1)
   power = 10 ** math.floor(math.log10(least))
   return next(n * power for n in (1, 2, 5, 10) if n * power >= least)
 
@@ -78,7 +78,7 @@ def draw(rows: list[Row], path: pathlib.Path) -> None:
                 label=None if batch_size in drawn else f'batch {batch_size}')
       drawn.add(batch_size)
       axis.set_title(f'{level}, {network}')
-    axis.set(xlabel='environment frames', ylabel='mean return', xscale='log')
+    axis.set(xlabel='environment frames', ylabel='mean return')
     axis.grid(alpha=0.3)
     axis.legend(loc='best')
   figure.savefig(path, dpi=90)

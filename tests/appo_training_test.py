@@ -8,6 +8,7 @@ import pytest
 from scalable_agent import errors
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
+import tensorflow as tf
 import tree
 
 _TRAINING = dict(
@@ -97,6 +98,19 @@ class TrainingTest(parameterized.TestCase):
                     strict=True):
       np.testing.assert_array_equal(a.numpy(), b.numpy())
 
+  def test_each_part_of_a_deterministic_run_has_its_dtype(self):
+    dtypes = {}
+
+    def hook(update):
+      dtypes.setdefault(update.learner, tf.keras.config.dtype_policy().name)
+
+    training.train(config_lib.Config(
+        **_TRAINING | dict(
+            logdir=self.create_tempdir().full_path, deterministic=True,
+            num_actor_groups=1, save_checkpoint_frames=60,
+            compute_dtype='bfloat16')), hooks=[hook])
+    self.assertEqual(list(dtypes.values()), ['mixed_bfloat16'] * 3)
+
   @pytest.mark.storm
   def test_a_run_that_ends_between_passes_is_resumed(self):
     self._check_resumed(20, learning_rate_schedule='kl', learning_rate_kl=1e-5,
@@ -184,6 +198,13 @@ MUTATIONS = (
             ('the rate by KL is not saved',
              'for schedule in self._kl_schedules for v in schedule.variables',
              'for schedule in () for v in schedule.variables'),
+        )),
+    dict(
+        file='runs/training',
+        catches='test_each_part_of_a_deterministic_run_has_its_dtype',
+        rows=(
+            ('later parts compute in float32',
+             'layers.set_compute_dtype(config.compute_dtype)\n  tf', 'tf'),
         )),
     dict(
         file='algorithms/appo',

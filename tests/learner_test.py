@@ -36,7 +36,7 @@ _NUM_FRAMES = 32 * 100 * 4  # Frames per update, by choice of the tests.
 def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
                  total_environment_frames=1_000_000_000, jit_compile=False,
                  discounting=0.99, micro_batch_size=None, spec=_SPEC,
-                 network='mlp'):
+                 network='mlp', collectives=None):
   """A learner of a small recurrent agent with the reference's settings."""
   agent = factory.make_agent(network, spec, _ACTIONS, seed=seed)
   optimizer = optimizers.make_optimizer(
@@ -49,7 +49,8 @@ def make_learner(seed=1, clip_gradient_norm=None, optimizer='rmsprop',
           optimizer, lambda frames: optimizers.linear_decay(
               0.00048, frames, total_environment_frames))},
       clip_gradient_norm=clip_gradient_norm,
-      micro_batch_size=micro_batch_size, jit_compile=jit_compile)
+      micro_batch_size=micro_batch_size, jit_compile=jit_compile,
+      collectives=collectives)
 
 
 def random_batch(learner, seed=0, unroll_length=5, batch_size=3):
@@ -584,6 +585,35 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
       learner.step(random_batch(make_learner()))
     self.assertEqual(learner.is_consistent, updates_per_call == 1)
 
+  @parameterized.parameters(1, 3)
+  def test_updates_without_their_statistics_are_not_whole(
+      self, updates_per_call):
+    _, learner = self._make(updates_per_call=updates_per_call)
+    with mock.patch.object(learner._mover, 'add', side_effect=ValueError), \
+        self.assertRaises(ValueError):
+      learner.step(random_batch(make_learner()))
+    self.assertFalse(learner.is_consistent)
+
+  def test_nothing_changes_if_the_sum_of_the_learners_fails(self):
+
+    def fail(*unused_tensors):
+      raise ValueError('A learner has died.')
+
+    def failing_sum(tensors):
+      sums = tf.numpy_function(fail, tensors, [t.dtype for t in tensors])
+      return [tf.ensure_shape(total, tensor.shape)
+              for total, tensor in zip(sums, tensors, strict=True)]
+
+    learner = make_learner(optimizer='adam', collectives=mock.Mock(
+        size=2, rank=0, sum=failing_sum))
+    before = [v.numpy() for v in tree.flatten(learner.state)]
+    for _ in range(5):
+      with self.assertRaises(tf.errors.InvalidArgumentError):
+        learner.step(random_batch(make_learner()))
+    self.assertTrue(learner.is_consistent)
+    for old, new in zip(before, tree.flatten(learner.state), strict=True):
+      np.testing.assert_array_equal(old, new.numpy())
+
   def test_targets_follow_each_update(self):
     algorithm, learner = self._make()
     learner.step(random_batch(make_learner()))
@@ -836,6 +866,16 @@ MUTATIONS = (
         ('a single update that failed counts as half of several',
          'self.is_consistent = self.updates_per_call == 1',
          'self.is_consistent = False'),
+    )),
+    dict(file='learning/learner',
+         catches='test_updates_without_their_statistics_are_not_whole', rows=(
+        ('an update without its statistics counts as made',
+         'self.is_consistent = False  # Statistics', 'pass  # Statistics'),
+    )),
+    dict(file='learning/gradients',
+         catches='test_nothing_changes_if_the_sum_of_the_learners_fails', rows=(
+        ('counts an update without its gradients',
+         'with tf.control_dependencies([norm]):', 'if True:'),
     )),
     dict(file='learning/learner', catches='test_weights_of_columns', rows=(
         ('weights left out',

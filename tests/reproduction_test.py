@@ -41,9 +41,9 @@ class ReproductionTest(parameterized.TestCase):
         {end // 10 ** 6: mean for end, mean, _ in points}, expected)
 
   @parameterized.parameters(
-      (30, 1), (201, 2), (300_000, 2_000), (3_000_000, 20_000),
-      (1_000_001, 10_000), (20_000_000, 100_000))
-  def test_windows_are_round_and_about_a_200th(self, frames, expected):
+      (30, 1), (51, 2), (300_000, 10_000), (3_000_000, 100_000),
+      (25_000_001, 1_000_000), (20_000_000, 500_000))
+  def test_windows_are_round_and_about_a_fiftieth(self, frames, expected):
     self.assertEqual(reproduction_reference.window_frames(frames), expected)
 
   def test_a_run_of_the_reference_replaces_its_own_rows_only(self):
@@ -59,9 +59,9 @@ class ReproductionTest(parameterized.TestCase):
               mock.patch.object(sys, 'argv', ['', str(directory)])):
           reproduction_reference.main()
     self.assertEqual((out / 'a.csv').read_text().splitlines()[1:], [
-        'memory,mlp + LSTM,2,2,500,0.200,1',
+        'memory,mlp + LSTM,2,2,2000,0.200,1',
         'memory,mlp + LSTM,2,2,100000,0.200,1',
-        'memory,mlp + LSTM,2,1,500,0.300,1',
+        'memory,mlp + LSTM,2,1,2000,0.300,1',
         'memory,mlp + LSTM,2,1,100000,0.300,1'])
     self.assertGreater((out / 'a.png').stat().st_size, 1000)
 

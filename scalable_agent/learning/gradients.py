@@ -172,6 +172,22 @@ def apply(optimizer: tf.keras.optimizers.Optimizer,
     gradients = optimizers_lib.clip_by_value(gradients, clip_value)
   if clip_norm is not None:
     gradients, _ = optimizers_lib.clip_by_norm(gradients, clip_norm)
+  # Nothing changes before all gradients are known and summed over the learners.
+  with tf.control_dependencies([norm]):
+    _update(optimizer, variables, gradients, learning_rate)
+  return norm
+
+
+def mean_where(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+  """Returns the mean of the values where the mask is True."""
+  count = tf.reduce_sum(tf.cast(mask, tf.float32))
+  return tf.reduce_sum(tf.where(mask, values, 0.0)) / count
+
+
+def _update(optimizer: tf.keras.optimizers.Optimizer,
+            variables: Sequence[tf.Variable],
+            gradients: Sequence[Gradient | None],
+            learning_rate: tf.Tensor) -> None:
   optimizer.learning_rate.assign(learning_rate)
   # `optimizer.apply` would sum gradients over one replica. TensorFlow keeps the
   # graph of that sum, and thus of the update, until the program ends.
@@ -186,10 +202,3 @@ def apply(optimizer: tf.keras.optimizers.Optimizer,
     if variable.constraint is not None:
       variable.assign(variable.constraint(variable))
   optimizer.iterations.assign_add(1)
-  return norm
-
-
-def mean_where(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-  """Returns the mean of the values where the mask is True."""
-  count = tf.reduce_sum(tf.cast(mask, tf.float32))
-  return tf.reduce_sum(tf.where(mask, values, 0.0)) / count

@@ -41,7 +41,7 @@ class Learner:
     algorithm, agent: the algorithm, and its agent.
     num_env_frames: environment frames that have arrived.
     num_updates, updates_per_call: updates made, and `K`.
-    is_consistent: False if `step` failed between two updates.
+    is_consistent: False if `step` failed and may have made a part of its work.
   """
 
   def __init__(self, algorithm: base.Algorithm,
@@ -190,6 +190,7 @@ class Learner:
         batch.data, [] if batch.importance_weights is None
         else [batch.importance_weights], rates, progress,
         static=(groups,))
+    self.is_consistent = False  # Statistics and counts must follow.
     self._mover.add(batch, learned.targets)
     for schedule in self._kl_schedules if groups else ():
       schedule.add(learned.scalars['policy_kl'], bool(batch.num_new_frames))
@@ -211,8 +212,7 @@ class Learner:
   def weights(self, learned: Learned | None = None) -> structs.Weights:
     """Returns a copy of the weights that later updates do not change.
 
-    `learned`, of the last `step`, spares a call, which takes an eighth of the
-    learner's time in a small network.
+    `learned` of the last `step` spares a call, 1/8 of a small network's time.
     """
     values = learned.values if learned else ()
     return structs.Weights(version=self.num_updates,

@@ -277,8 +277,8 @@ class Log:
     if not has_learned:
       text = 'Nothing was learned yet: no checkpoint was written.'
     elif not self._learner.is_consistent:
-      text = ('No checkpoint was written: the error came within several '
-              'updates, some of which may have been made.')
+      text = ('No checkpoint was written: the error came within an update, a '
+              'part of which may have been made.')
     elif self._config.deterministic and num_env_frames < end_frames:
       where = ('the last one' if self._files.checkpointer.latest_number
                else 'the beginning')

@@ -136,7 +136,6 @@ def run(config: config_lib.Config,
     say: takes lines of this learner for the user; only learner 0 prints.
   """
   collectives = collectives or collectives_lib.Alone()
-  layers.set_compute_dtype(config.compute_dtype)
   for name in 'hook', 'addon':  # An error comes before anything is created.
     if path := getattr(config, name):
       user_code.load(path, name)
@@ -199,7 +198,8 @@ def _open_part(
   """
   signals.wait_for(context.stop, '')  # Nothing would be lost.
   if config.deterministic:
-    tf.keras.backend.clear_session()
+    tf.keras.backend.clear_session()  # Forgets the dtype, too.
+  layers.set_compute_dtype(config.compute_dtype)
   tf.keras.utils.set_random_seed(config.seed)
   with contextlib.ExitStack() as stack:
     number = setup.number_of_part(config)
