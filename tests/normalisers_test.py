@@ -1039,6 +1039,30 @@ class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
         learner.step(_transitions(rng, learner, x[:2, [0] * 8], rows.take()))
 
   @eager.eagerly()
+  def test_few_rows_among_many_wait_until_float32_can_move(self):
+    learner = _off_policy('td3', normalise_observations='auto')
+    [part] = learner.agent.observation_normaliser.statistics.values()
+    part.mean.assign([1000.] * 3)
+    part.count.assign(1e7)
+    rows = statistics.NewRows(learner.agent.observation_normaliser)
+    rng = np.random.default_rng(1)
+    x = np.full([51, 10, 3], 1000.5, 'f')
+    for number in range(1, 41):
+      rows.add(x)
+      learner.step(_transitions(rng, learner, x[:2, [0] * 8], rows.take()))
+      # 500 rows move the mean by 2.5e-5, less than half of the distance of
+      # float32 numbers at 1000; 10,000 rows by 5e-4.
+      self.assertAllClose(part.mean, [1000 + 5e-4 * (number // 20)] * 3,
+                          rtol=0, atol=1e-4)
+    self.assertEqual(float(part.count), 1e7 + 1e4)
+    rows.add(np.full([2, 1, 3], np.nan, 'f'))  # An error does not wait.
+    with self.assertRaisesRegex(errors.EnvironmentValueError, 'too large'):
+      for _ in range(2):
+        learner.step(_transitions(rng, learner, x[:2, [0] * 8], rows.take()))
+    self.assertAllEqual([np.all(np.isfinite(v)) for v in learner.state[
+        'statistics']], [True] * 3)
+
+  @eager.eagerly()
   def test_clipped_numbers_of_batches_1_2_4_and_8_are_counted(self):
     rng = np.random.default_rng(1)
     for learner, step in (
@@ -1388,6 +1412,22 @@ MUTATIONS = (
         )),
     dict(
         file='learning/statistics',
+        catches='test_few_rows_among_many_wait_until_float32_can_move',
+        rows=(
+            ('rows that wait are lost',
+             'is_due, tf.zeros_like(variable), variable',
+             'True, tf.zeros_like(variable), variable'),
+        )),
+    dict(
+        file='networks/normalisers',
+        catches='test_few_rows_among_many_wait_until_float32_can_move',
+        rows=(
+            ('no rows wait', '_MIN_SHARE * old', '0 * old'),
+            ('sums that are not finite wait',
+             '| ~tf.reduce_all(\n        tf.math.is_finite(second))', ''),
+        )),
+    dict(
+        file='learning/statistics',
         catches='test_large_batches_are_summed_in_parts',
         rows=(
             ('entry 0 counts twice',
@@ -1405,8 +1445,8 @@ MUTATIONS = (
              'if batch.num_new_frames:',
              'if True:'),
             ('sums are not cleared',
-             'variable.assign(tf.zeros_like(variable))',
-             'pass'),
+             'is_due, tf.zeros_like(variable), variable',
+             'is_due, variable, variable'),
             ('one column of steps',
              'num_rows = num_steps * num_columns',
              'num_rows = num_steps'),

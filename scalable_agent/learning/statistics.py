@@ -118,7 +118,8 @@ class Mover:
     """Adds the new columns of a batch, and their targets, to the sums.
 
     The last batch of a collection, which counts the frames, moves the
-    statistics by the sums of all learners, and clears the sums.
+    statistics by the sums of all learners, and clears the sums; sums of few
+    rows wait for the next collection, see `ObservationNormaliser.is_due`.
 
     Args:
       batch: the batch. Entry 0 of a column was the last entry of another one.
@@ -221,7 +222,7 @@ class Mover:
         total.assign_add(tf.cast(value, tf.float64))
 
   def _move(self) -> dict[str, tf.Tensor]:
-    """Moves all statistics; returns whether the moments were finite."""
+    """Moves all statistics that are due; returns whether sums were finite."""
     sums = {name: [tf.identity(v) for v in of_part]
             for name, of_part in self._sums.items()}
     if self._collectives.size > 1:
@@ -229,13 +230,17 @@ class Mover:
           sums, self._collectives.sum(tf.nest.flatten(sums)))
     are_finite = {}
     for name, (count, first, second) in sums.items():
+      is_due = tf.constant(True)
       if name != _RETURNS:
         assert self._observations
-        are_finite[name] = self._observations.move(name, count, first, second)
+        is_due = self._observations.is_due(name, count, second)
+        are_finite[name] = tf.cond(is_due, functools.partial(
+            self._observations.move, name, count, first, second),
+                                   lambda: tf.constant(True))
       elif self._returns:
         mean = functools.partial(tf.math.divide_no_nan, y=count)
         self._returns.move(tf.constant(self._return_rate, tf.float64),
                            mean(first), mean(second), count > 0)
-    for variable in self.variables:
-      variable.assign(tf.zeros_like(variable))
+      for variable in self._sums[name]:
+        variable.assign(tf.where(is_due, tf.zeros_like(variable), variable))
     return are_finite

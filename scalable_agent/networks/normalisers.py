@@ -33,6 +33,9 @@ _EPSILON = 1e-5  # As if frames were divided by 255.
 # From here on, the mean of observations is a moving average: a new part of a
 # game is noticed.
 _MAX_COUNT = 1e7
+# Fewer new rows wait for more: the mean is float32, which rounds away the move
+# of a smaller share if the mean is much larger than the deviation.
+_MIN_SHARE = 1e-3
 # On a CPU, XLA needs one pass over the memory, and time to compile. With fewer
 # numbers, and so in most policy steps, XLA gains nothing.
 _MIN_COMPILED_NUMBERS = 500_000
@@ -186,6 +189,16 @@ class ObservationNormaliser(tf.keras.layers.Layer):
       mean = self.statistics[name].mean
       result[name] = moments(rows, tf.cast(mean, tf.float64))
     return result
+
+  def is_due(self, name: str, count: tf.Tensor, second: tf.Tensor
+             ) -> tf.Tensor:
+    """Returns whether `move` should be called, bool scalar; arguments as there.
+
+    Sums that are not finite cannot wait: `move` tells of these.
+    """
+    old = tf.minimum(self.statistics[name].count, _MAX_COUNT)
+    return (count >= _MIN_SHARE * old) | ~tf.reduce_all(
+        tf.math.is_finite(second))
 
   def move(self, name: str, count: tf.Tensor, first: tf.Tensor,
            second: tf.Tensor) -> tf.Tensor:
