@@ -197,6 +197,8 @@ def main(argv: Sequence[str]) -> int:
     return e.exit_code
   except BrokenPipeError:  # The reader of the output has ended: print no more.
     console.drop_stdout()
+    if flags.FLAGS.mode == 'train':
+      console.print_last_line('stopped: the reader of the output has ended.')
     return 1
   except Exception as e:
     text = errors.in_a_line(e)
@@ -229,6 +231,11 @@ def import_mode(config: config_lib.Config) -> Callable[..., int]:
 
 def _check(config: config_lib.Config) -> None:
   """Raises errors that can be found before the slow import of TensorFlow."""
+  try:
+    os.getcwd()
+  except FileNotFoundError as e:
+    raise errors.ConfigError(
+        'The current directory was deleted: change to another one.') from e
   if (config.mode not in _USES_TRAINED_SETTINGS
       and config.logdir.startswith(zoo.PREFIX)):
     raise errors.ConfigError(

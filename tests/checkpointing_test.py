@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import functools
+import gc
 import glob
 import io
 import os
@@ -257,6 +258,38 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     restorer.save()
     with open(path) as f:
       self.assertStartsWith(f.read(), 'model_checkpoint_path: "ckpt-2"')
+
+  @eager.eagerly()
+  def test_a_checkpoint_of_which_a_part_was_copied_is_an_error(self):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    first = checkpointer.save()
+    learner.step(learner_test.random_batch(learner))
+    latest = checkpointer.save()
+    os.remove(f'{latest}.index')
+    before = _files_of(logdir, '')
+    [data] = glob.glob(f'{latest}.data*')
+    with self.assertRaisesRegex(errors.CheckpointError, (
+        f'^{latest}.index, a part of the latest checkpoint, is missing: .* '
+        f'delete {data}.$')):
+      checkpointing.Checkpointer(logdir, learner, 'agent')
+    self.assertEqual(_files_of(logdir, ''), before)
+    os.remove(data)
+    self.assertEqual(checkpointing.latest_checkpoint(logdir), first)
+
+  @eager.eagerly()
+  def test_tensorflow_says_nothing_after_the_error_of_another_agent(self):
+    logdir = self.create_tempdir().full_path
+    checkpointing.Checkpointer(
+        logdir, learner_test.make_learner(), 'agent').save()
+    with self.assertNoLogs(tf.get_logger(), 'WARNING'):
+      with self.assertRaisesRegex(errors.CheckpointError, 'does not fit'):
+        checkpointing.Checkpointer(
+            logdir, learner_test.make_learner(network='shallow', spec=(
+                learner_test._SPEC._replace(shape=(84, 84, 3)))),
+            'agent').restore()
+      gc.collect()
 
   def test_agent_json_is_replaced_whole_and_only_if_it_differs(self):
     logdir = self.create_tempdir().full_path
@@ -770,6 +803,18 @@ class BestCheckpointTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/checkpoint_files',
+         catches='test_a_checkpoint_of_which_a_part_was_copied_is_an_error',
+         rows=(
+        ('a part of a checkpoint is deleted in silence',
+         'if path and (parts :=', 'if False and (parts :='),
+    )),
+    dict(file='runs/checkpoint_files',
+         catches='test_tensorflow_says_nothing_after_the_error_of_another_agent',
+         rows=(
+        ('TensorFlow has the last word',
+         'tf.get_logger().addFilter(_is_of_no_checkpoint)', 'pass'),
+    )),
     dict(file='runs/checkpointing',
          catches='test_a_damaged_checkpoint_is_kept_aside', rows=(
         ('updates not restored',

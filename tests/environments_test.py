@@ -517,6 +517,12 @@ class GymnasiumTest(parameterized.TestCase):
     self.assertRegex(
         raised.exception.frames, 'fake_environments.py", line .*, in reset\n')
 
+  def test_a_reset_that_returns_nothing(self):
+    env = self.make('fake/NoReset-v0')
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError, 'cannot unpack .* two from `reset`'):
+      env.initial()
+
   @parameterized.parameters(
       ('VectorReward', r'reward of shape \[2\]'), ('HugeReward', r'1e\+39'),
       ('OldStep', 'five values from `step` .*terminated, truncated'))

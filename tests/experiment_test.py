@@ -140,6 +140,18 @@ class WrongFlagTest(absltest.TestCase):
           stdout=pipe, stderr=subprocess.PIPE, text=True)
     self.assertEqual((run.returncode, run.stderr), (1, ''))
 
+  def test_the_reader_of_a_training_has_ended(self):
+    logdir = self.create_tempdir().full_path
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, 'w') as pipe:
+      run = subprocess.run(
+          [sys.executable, os.path.join(_ROOT, 'experiment.py'), *_CATCH,
+           *_CHEAP, f'--logdir={logdir}', '--total_environment_frames=100'],
+          stdout=pipe, stderr=subprocess.PIPE, text=True)
+    self.assertEqual((run.returncode, run.stderr), (
+        1, 'scalable_agent: stopped: the reader of the output has ended.\n'))
+
   def test_exit_code_of_the_process(self):
     logdir = self.create_tempdir().full_path
     process = _start(f'--logdir={logdir}', '--batch_size=-1')
@@ -432,6 +444,15 @@ class FullDiskTest(absltest.TestCase):
 
     with self.assertRaises(BrokenPipeError):
       print('text', file=console.Output(Broken()))
+
+
+  def test_a_deleted_current_directory(self):
+    with mock.patch.object(os, 'getcwd', side_effect=FileNotFoundError):
+      code, output = _main(f'--logdir={self.create_tempdir().full_path}/a',
+                           *_CHEAP)
+    self.assertEqual((code, output.splitlines()[-1]), (
+        2, 'scalable_agent: The current directory was deleted: change to '
+        'another one.'))
 
 
 @pytest.mark.slow

@@ -556,6 +556,13 @@ class OldStep(_Fake):
     return observation, reward, done, info
 
 
+class NoReset(_Fake):
+  """A reset that returns nothing."""
+
+  def reset(self, **kwargs):
+    super().reset(**kwargs)
+
+
 class Outside(_Fake):
   """Numbers that the space does not hold; a subclass says which ones."""
   observation_space, number = spaces.Box(0, 255, (1,), np.uint8), -1

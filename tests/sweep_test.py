@@ -218,6 +218,22 @@ class SweepTest(absltest.TestCase):
       # A damaged file is no other than that of other flags.
       (self.out / 'sweep' / 'trial000' / 'flags.json').write_text('')
 
+  def test_a_trial_that_never_ran_may_have_other_flags(self):
+    directory = self.out / 'sweep' / 'trial000'
+    directory.mkdir(parents=True)
+    for name in 'flags.json', 'log.txt':
+      (directory / name).write_text('["--learning_rte=1"]')
+    self.sweep(rungs='1000')
+    self.assertEqual(self.code, 0)
+
+  def test_each_trial_has_its_own_logdir(self):
+    with contextlib.redirect_stderr(io.StringIO()) as output, \
+        self.assertRaises(SystemExit), mock.patch.object(
+            sys, 'argv', ['sweep', f'--out={self.out}', '--search=a=1',
+                          '--rungs=5', '--', '--logdir=x']):
+      sweep.main()
+    self.assertEndsWith(output.getvalue(), 'of its own, in --out.\n')
+
   def test_rungs(self):
     self.assertEqual(sweep.parse_rungs('20,3'), [3, 20])
     for wrong in ('', '1e6', '0', '5,', '-1'):

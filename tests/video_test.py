@@ -88,6 +88,18 @@ class FilmTest(parameterized.TestCase):
     self.assertAlmostEqual(data.get('fps') or 1000 / data['duration'],
                            shown_fps)
 
+  def test_an_encoder_without_room_on_the_disk(self):
+    path = os.path.join(self.create_tempdir().full_path, 'a.mp4')
+    os.symlink('/dev/full', path)
+    picture = np.random.default_rng(1).integers(
+        0, 256, [500, 500, 3], dtype=np.uint8)
+    message = rf'^The video {path} could not be written: [^\n]+\.$'
+    with self.assertRaisesRegex(errors.SaveError, message):
+      film = recording_lib.VideoWriter(path, 50.)
+      for _ in range(100):
+        film.add(picture)
+      film.close()
+
   def test_small_pictures_are_enlarged(self):
     board = np.zeros([10, 5, 3], np.uint8)
     board[2, 3] = 255

@@ -5,7 +5,9 @@ Each game has its own file, which is complete when the last step of the game
 returns. Frames go to the encoder one by one, so long games need no memory.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import errno
 import functools
 import math
 import os
@@ -48,33 +50,51 @@ class Recording(NamedTuple):
         _make_recorder, factory, self, environment, num_action_repeats)
 
 
+@contextlib.contextmanager
+def _save_errors(path: str) -> Iterator[None]:
+  """Turns errors of the system and of the encoder into SaveError."""
+  try:
+    yield
+  except OSError as e:
+    hint = ('the encoder has ended, perhaps for want of room on the disk'
+            if e.errno in (None, errno.EPIPE) else errors.reason(e))
+    raise errors.SaveError(
+        f'The video {path} could not be written: {hint}.') from e
+
+
 class VideoWriter:
-  """Writes pictures to a video."""
+  """Writes pictures to a video; all methods raise SaveError."""
 
   def __init__(self, path: str, frames_per_s: float):
     """Opens the file; the extension of `path` decides about the format."""
     import imageio.v2  # pylint: disable=g-import-not-at-top
+    self._path = path
     if path.endswith('.gif'):
       self._every = math.ceil(frames_per_s / _MAX_GIF_FPS)
       # GIFs count hundredths of a second. Other durations would be cut off.
       duration_ms = 10 * round(100 * self._every / frames_per_s)
-      self._writer = imageio.v2.get_writer(path, duration=duration_ms, loop=0)
+      with _save_errors(path):
+        self._writer = imageio.v2.get_writer(
+            path, duration=duration_ms, loop=0)
     else:
       self._every = 1
-      self._writer = imageio.v2.get_writer(
-          path, fps=frames_per_s, macro_block_size=2,
-          ffmpeg_log_level='error')
+      with _save_errors(path):
+        self._writer = imageio.v2.get_writer(
+            path, fps=frames_per_s, macro_block_size=2,
+            ffmpeg_log_level='error')
     self._num_frames = 0
 
   def add(self, picture: np.ndarray, text: str = '') -> None:
     """Adds a picture, uint8 `[H, W, 3]`, with a text in the corner."""
     self._num_frames += 1
     if (self._num_frames - 1) % self._every == 0:
-      self._writer.append_data(_with_text(_resize(picture), text))
+      with _save_errors(self._path):
+        self._writer.append_data(_with_text(_resize(picture), text))
 
   def close(self) -> None:
     """Completes the file."""
-    self._writer.close()
+    with _save_errors(self._path):
+      self._writer.close()
 
 
 class Recorder(gymnasium.Wrapper):

@@ -128,10 +128,10 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
                'ObservationWrapper' if space.is_np_flattenable else
                'an ObservationWrapper of gymnasium that returns a Box')
     raise errors.EnvironmentSpecError(
-        f'{level_name} has observations {in_a_line(space)}, but only a Box or '
-        'a Discrete, a Tuple of these, or a Dict of these, a Text named '
-        'instruction and a mask named action_mask, is '
-        f'supported: {wrapper} can bring them to that form.')
+        f'{level_name} has observations {in_a_line(space)}, but only a Box, '
+        'a Discrete, a MultiDiscrete or a MultiBinary, a Tuple of these, or a '
+        'Dict of these, a Text named instruction and a mask named action_mask, '
+        f'is supported: {wrapper} can bring them to that form.')
   return Layout(arrays, isinstance(space, (spaces.Dict, spaces.Tuple)))
 
 

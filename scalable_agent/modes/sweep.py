@@ -140,7 +140,9 @@ class Sweep:
     for trial in trials:
       path = trial.directory(self._out) / 'flags.json'
       flags = json.dumps(trial.flags(self._common))
-      if path.exists() and path.read_text() != flags:
+      of_run = {f.name for f in path.parent.glob('*')} - {
+          'flags.json', 'log.txt'}  # None if a flag was wrong.
+      if of_run and path.exists() and path.read_text() != flags:
         raise errors.ConfigError(
             f'{path.parent} was run with other flags: use another --out.')
 
@@ -174,9 +176,8 @@ class Sweep:
     return trial.directory(self._out) / 'finished'
 
   def _say(self, trial: Trial, rung: int, num_left: int) -> None:
-    result = f'{score(self.episodes(trial), rung):.2f}'
-    if trial in self.failed:
-      result = f'failed: {self.failed[trial]}'
+    result = (f'failed: {self.failed[trial]}' if trial in self.failed
+              else f'{score(self.episodes(trial), rung):.2f}')
     print(f'{trial.directory(self._out).name} at {rung:,} frames: {result} '
           f'({trial}), {num_left} to go', flush=True)
 
@@ -220,9 +221,9 @@ def plot(trials: list[Trial], sweep: Sweep, path: pathlib.Path) -> None:
   import matplotlib  # pylint: disable=g-import-not-at-top
   matplotlib.use('Agg')
   from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
-  figure, axis = plt.subplots(figsize=(9, 5))
-  curves = [(trial, sweep.episodes(trial)) for trial in trials]
-  curves = [(trial, e) for trial, e in curves if len(e) >= running.NUM_EPISODES]
+  figure, axis = plt.subplots(figsize=(9, 5), layout='tight')
+  curves = [(trial, e) for trial in trials
+            if len(e := sweep.episodes(trial)) >= running.NUM_EPISODES]
   curves.sort(key=lambda curve: -score(curve[1]))
   for rank, (trial, episodes) in enumerate(curves):
     is_named = rank < _MAX_CURVES_IN_LEGEND
@@ -234,7 +235,6 @@ def plot(trials: list[Trial], sweep: Sweep, path: pathlib.Path) -> None:
   axis.grid(alpha=0.3)
   if curves:
     axis.legend(fontsize='xx-small', loc='upper left')
-  figure.tight_layout()
   figure.savefig(path, dpi=110)
   plt.close(figure)
 
@@ -310,8 +310,7 @@ def main() -> int:
   parser.add_argument('--jobs', type=int, default=1, metavar='NUMBER',
                       help='Trials that run at a time. Default: %(default)s.')
   parser.add_argument('--seed', type=int, default=1, metavar='NUMBER',
-                      help='Seed of the draw of settings. Default: '
-                      '%(default)s.')
+                      help='Seed of the draw. Default: %(default)s.')
   parser.add_argument('flags', nargs='*', metavar='FLAGS',
                       help='Flags of experiment.py for all trials, after --.')
   args = parser.parse_args()
@@ -327,12 +326,13 @@ def main() -> int:
     parser.error('--keep must be 2 or more, --jobs and --num_trials 1 or more.')
   for number in signal.SIGTERM, signal.SIGINT:  # `finally` stops all programs.
     signal.signal(number, lambda *_: sys.exit(1))
-  out = args.out.absolute()
   trials = draw(space, args.num_trials, args.seed)
-  name = 'total_environment_frames'
-  if all(flag.lstrip('-').partition('=')[0] != name for flag in args.flags):
-    args.flags.append(f'--{name}={rungs[-1]}')  # Also after a --flagfile.
-  sweep = Sweep(out, args.flags, args.jobs)
+  names = {flag.lstrip('-').partition('=')[0] for flag in args.flags}
+  if 'logdir' in names:
+    parser.error('--logdir: each trial has a directory of its own, in --out.')
+  if 'total_environment_frames' not in names:  # Also after a --flagfile.
+    args.flags.append(f'--total_environment_frames={rungs[-1]}')
+  sweep = Sweep(args.out.absolute(), args.flags, args.jobs)
   try:  # Before the report, which would replace that of the other flags.
     sweep.check_flags(trials)
   except errors.ConfigError as e:
@@ -340,7 +340,7 @@ def main() -> int:
   try:
     halve(sweep, trials, rungs, args.keep)
   finally:
-    report(trials, sweep, rungs, out)
+    report(trials, sweep, rungs, args.out)
   if sweep.failed:
     print(f'{len(sweep.failed)} of {len(trials)} trials failed.')
   return int(bool(sweep.failed))

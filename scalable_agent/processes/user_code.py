@@ -82,7 +82,8 @@ def report(error: BaseException,
   if isinstance(error, SyntaxError):  # The file was not run, and has no frame.
     lines += traceback.format_exception_only(error)[:-1]
   # Raised where we or gymnasium unpack the results of user functions.
-  if (isinstance(error, ValueError) and 'values to unpack' in message and frames
+  if (isinstance(error, (TypeError, ValueError)) and frames
+      and ('values to unpack' in message or 'cannot unpack' in message)
       and frames[-1].filename.startswith((_OURS, _WRAPPERS))):
     message += (
         '; gymnasium wants five values from `step` (observation, reward, '

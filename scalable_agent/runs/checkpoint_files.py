@@ -4,6 +4,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import errno
+import glob
+import logging
 import os
 import re
 import tempfile
@@ -29,7 +31,8 @@ def latest_checkpoint(logdir: str) -> str | None:
   """Returns the path of the latest checkpoint, None if there is none.
 
   The file `checkpoint` names the latest checkpoint. If the file is lost, the
-  checkpoint with the most updates is the latest.
+  checkpoint with the most updates is the latest. Raises CheckpointError if only
+  a part of the named checkpoint is there, as in an unfinished copy.
   """
   try:
     state = tf.train.get_checkpoint_state(logdir)
@@ -38,6 +41,10 @@ def latest_checkpoint(logdir: str) -> str | None:
   path = state and state.model_checkpoint_path
   if path and os.path.exists(f'{path}.index'):
     return path
+  if path and (parts := glob.glob(f'{glob.escape(path)}.data-*')):
+    raise errors.CheckpointError(
+        f'{path}.index, a part of the latest checkpoint, is missing: copy the '
+        f'file again. To do without this checkpoint, delete {parts[0]}.')
   found = names(logdir)
   return os.path.join(logdir, found[-1]) if found else None
 
@@ -140,10 +147,16 @@ def _restore(path: str, checkpoint: tf.train.Checkpoint,
       if all_of_it:
         status.assert_consumed()
   except _DAMAGE as e:
+    # TensorFlow logs each value that was not restored, after our last line.
+    tf.get_logger().addFilter(_is_of_no_checkpoint)
     raise errors.CheckpointError(
         f'The checkpoint {path} does not fit this agent or is damaged '
         f'({str(e).splitlines()[0]}). Use the flags of its training or '
         'another --logdir.') from e
+
+
+def _is_of_no_checkpoint(record: logging.LogRecord) -> bool:
+  return record.module != 'checkpoint'
 
 
 @contextlib.contextmanager

@@ -176,10 +176,6 @@ class Checkpointer:
   def _write(self, name: str) -> str:
     """Writes the files; a kill between any two leaves a usable directory."""
     path = os.path.join(self._logdir, name)
-    if self._latest is None:
-      # Else a kill before the end would leave a checkpoint that no file names.
-      # A name without a checkpoint does no harm.
-      self._write_state(name)
     self._checkpoint.save_counter.assign_add(1)  # Restoring needs a count.
     with layers.root_logger_kept():
       self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
