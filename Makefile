@@ -1,5 +1,6 @@
 # make         prints these lines
 # make train   trains on ALE Pong (make train FLAGS="--level_name=... ...")
+#              (the paper's own settings: docs/reproduction.md)
 # make test    runs all tests but those of make storm, on all cores
 #              (make test TESTS=tests/vtrace_test.py)
 # make check   runs the linter, the type checker and the fast tests

@@ -72,13 +72,13 @@ def draw(rows: list[Row], path: pathlib.Path) -> None:
     for (of, network, batch_size, _), points in runs.items():
       if of != level:
         continue
-      axis.plot([int(row['num_env_frames']) for row in points],
+      axis.plot([int(row['num_env_frames']) / 1000 for row in points],
                 [float(row['mean_return']) for row in points],
                 color='C0' if batch_size == '2' else 'C1', linewidth=1,
                 label=None if batch_size in drawn else f'batch {batch_size}')
       drawn.add(batch_size)
       axis.set_title(f'{level}, {network}')
-    axis.set(xlabel='environment frames', ylabel='mean return')
+    axis.set(xlabel='thousand environment frames', ylabel='mean return')
     axis.grid(alpha=0.3)
     axis.legend(loc='best')
   figure.savefig(path, dpi=90)
