@@ -10,7 +10,7 @@ Then docs/reproduction_reference.png is drawn from all rows, and a table for
 docs/reproduction.md is printed.
 
 A point of a curve is the mean return of the training episodes that ended
-within a window of frames: about a fiftieth of the run.
+within a window of frames, of which a run has at most 50.
 """
 
 import argparse

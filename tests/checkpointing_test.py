@@ -278,6 +278,34 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     os.remove(data)
     self.assertEqual(checkpointing.latest_checkpoint(logdir), first)
 
+  @parameterized.parameters(False, True)
+  @eager.eagerly()
+  def test_a_kill_while_a_lost_checkpoint_is_written_again(self, has_older):
+    logdir = self.create_tempdir().full_path
+    learner = learner_test.make_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    older = checkpointer.save() if has_older else None
+    learner.step(learner_test.random_batch(learner))
+    latest = checkpointer.save()
+    for file in glob.glob(f'{latest}.*'):
+      os.remove(file)
+    learner = learner_test.make_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    self.assertEqual(checkpointer.restore(), older)
+    learner.step(learner_test.random_batch(learner))
+    replace = os.replace
+
+    def killed(source, target):
+      if target == f'{latest}.index':
+        raise KeyboardInterrupt
+      replace(source, target)
+
+    with mock.patch.object(os, 'replace', killed), \
+        self.assertRaises(KeyboardInterrupt):
+      checkpointer.save()
+    self.assertEqual(checkpointing.latest_checkpoint(logdir), older)
+    self.assertLen(glob.glob(f'{latest}.data*'), 1)
+
   @eager.eagerly()
   def test_tensorflow_says_nothing_after_the_error_of_another_agent(self):
     logdir = self.create_tempdir().full_path
@@ -803,6 +831,11 @@ class BestCheckpointTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/checkpointing',
+         catches='test_a_kill_while_a_lost_checkpoint_is_written_again', rows=(
+        ('half of a checkpoint has the name of the latest',
+         "files.named(self._logdir) or '') == name", "'') == name"),
+    )),
     dict(file='runs/checkpoint_files',
          catches='test_a_checkpoint_of_which_a_part_was_copied_is_an_error',
          rows=(
@@ -813,7 +846,7 @@ MUTATIONS = (
          catches='test_tensorflow_says_nothing_after_the_error_of_another_agent',
          rows=(
         ('TensorFlow has the last word',
-         'tf.get_logger().addFilter(_is_of_no_checkpoint)', 'pass'),
+         'tf.get_logger().addFilter(_is_restored)', 'pass'),
     )),
     dict(file='runs/checkpointing',
          catches='test_a_damaged_checkpoint_is_kept_aside', rows=(

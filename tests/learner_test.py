@@ -797,9 +797,10 @@ MUTATIONS = (
          'progress.num_updates % self.algorithm.delay != 0'),
         ('targets before the update',
          '    scalars = self._compiled_apply(gradients, learning_rates)\n'
-         '    self.algorithm.after_update(\n'
-         '        groups, progress._replace(num_updates=progress.num_update'
-         's + 1))\n',
+         '    with tf.control_dependencies(list(scalars.values())):\n'
+         '      self.algorithm.after_update(\n'
+         '          groups, progress._replace(num_updates=progress.num_upda'
+         'tes + 1))\n',
          '    self.algorithm.after_update(\n'
          '        groups, progress._replace(num_updates=progress.num_update'
          's + 1))\n'

@@ -63,7 +63,7 @@ def _save_errors(path: str) -> Iterator[None]:
 
 
 class VideoWriter:
-  """Writes pictures to a video; all methods raise SaveError."""
+  """Writes pictures to a video; SaveError if the encoder ends early."""
 
   def __init__(self, path: str, frames_per_s: float):
     """Opens the file; the extension of `path` decides about the format."""

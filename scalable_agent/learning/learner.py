@@ -106,8 +106,7 @@ class Learner:
     # Gradients are summed over the learners, or averaged.
     self._share = 1 / self._collectives.size if has_mean_losses else 1.0
     is_loop = updates_per_call > 1
-    # XLA cannot compile a sum over processes. Updates that only set statistics
-    # are too few to be compiled.
+    # XLA cannot compile sums over processes. Updates of statistics are few.
     has_xla = jit_compile and is_loop and self._collectives.size == 1
     self._compiled_updates = {learns: flat_function.FlatFunction(
         self._loop if is_loop else self._update_groups,
@@ -310,8 +309,9 @@ class Learner:
           gradients, sums, means, self.algorithm.groups, self._collectives,
           self._share)
     scalars = self._compiled_apply(gradients, learning_rates)
-    self.algorithm.after_update(
-        groups, progress._replace(num_updates=progress.num_updates + 1))
+    with tf.control_dependencies(list(scalars.values())):
+      self.algorithm.after_update(
+          groups, progress._replace(num_updates=progress.num_updates + 1))
     return Learned({**sums, **means, **scalars}, errors, targets,
                    () if self.updates_per_call > 1 else self._copy_if_final())
 

@@ -34,11 +34,7 @@ def latest_checkpoint(logdir: str) -> str | None:
   checkpoint with the most updates is the latest. Raises CheckpointError if only
   a part of the named checkpoint is there, as in an unfinished copy.
   """
-  try:
-    state = tf.train.get_checkpoint_state(logdir)
-  except ValueError:  # The file is empty or no text.
-    state = None
-  path = state and state.model_checkpoint_path
+  path = named(logdir)
   if path and os.path.exists(f'{path}.index'):
     return path
   if path and (parts := glob.glob(f'{glob.escape(path)}.data-*')):
@@ -47,6 +43,15 @@ def latest_checkpoint(logdir: str) -> str | None:
         f'file again. To do without this checkpoint, delete {parts[0]}.')
   found = names(logdir)
   return os.path.join(logdir, found[-1]) if found else None
+
+
+def named(logdir: str) -> str | None:
+  """Returns the path that the file `checkpoint` names, None without a name."""
+  try:
+    state = tf.train.get_checkpoint_state(logdir)
+  except ValueError:  # The file is empty or no text.
+    return None
+  return state.model_checkpoint_path if state else None
 
 
 def read_means(directory: str) -> dict[str, float]:
@@ -132,7 +137,7 @@ def make_latest(logdir: str, name: str) -> None:
 
 def put_aside(logdir: str, name: str) -> None:
   """Renames all files of a checkpoint, so that no checkpoint has the name."""
-  for file in os.listdir(logdir):
+  for file in sorted(os.listdir(logdir)):  # `.index`, the whole, at last.
     if number_of_file(file) == number(name):
       os.replace(os.path.join(logdir, file),
                  os.path.join(logdir, DAMAGED + file))
@@ -148,15 +153,15 @@ def _restore(path: str, checkpoint: tf.train.Checkpoint,
         status.assert_consumed()
   except _DAMAGE as e:
     # TensorFlow logs each value that was not restored, after our last line.
-    tf.get_logger().addFilter(_is_of_no_checkpoint)
+    tf.get_logger().addFilter(_is_restored)
     raise errors.CheckpointError(
         f'The checkpoint {path} does not fit this agent or is damaged '
         f'({str(e).splitlines()[0]}). Use the flags of its training or '
         'another --logdir.') from e
 
 
-def _is_of_no_checkpoint(record: logging.LogRecord) -> bool:
-  return record.module != 'checkpoint'
+def _is_restored(record: logging.LogRecord) -> bool:
+  return not re.search('restored object|unrestored values', record.getMessage())
 
 
 @contextlib.contextmanager

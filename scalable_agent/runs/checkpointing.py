@@ -176,6 +176,12 @@ class Checkpointer:
   def _write(self, name: str) -> str:
     """Writes the files; a kill between any two leaves a usable directory."""
     path = os.path.join(self._logdir, name)
+    if os.path.basename(files.named(self._logdir) or '') == name:
+      # A lost checkpoint: half of the new one must not have the name.
+      if self._latest:
+        files.make_latest(self._logdir, os.path.basename(self._latest))
+      else:
+        os.remove(os.path.join(self._logdir, 'checkpoint'))
     self._checkpoint.save_counter.assign_add(1)  # Restoring needs a count.
     with layers.root_logger_kept():
       self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
@@ -214,7 +220,7 @@ class Checkpointer:
 
   def _delete_old(self, name: str) -> None:
     first = files.number(self._names_to_keep(name)[0])
-    for file in os.listdir(self._logdir):
+    for file in sorted(os.listdir(self._logdir)):  # `.index` at last.
       number = files.number_of_file(file)
       if number is not None and number < first:
         os.remove(os.path.join(self._logdir, file))
