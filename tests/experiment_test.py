@@ -505,7 +505,7 @@ class SavingTest(absltest.TestCase):
         '--total_environment_frames=2000')
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'The checkpoint of [0-9,]+ frames could not be '
-                     'written to .*: No space left on device. Training '
+                     'written to .*: No space left on device. The program '
                      r'continues, and saves the next time.\n')
     self.assertEqual(latest, 200)
 
