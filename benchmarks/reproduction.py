@@ -86,17 +86,23 @@ def tests(directory: pathlib.Path) -> list[Row]:
   return rows
 
 
+def settings(directory: pathlib.Path) -> config_lib.Config:
+  """Returns the settings of a run; SystemExit if the run has no episode yet."""
+  config = config_lib.trained_with(str(directory))
+  if config is None:
+    raise SystemExit(f'{directory} has no settings of a training.')
+  if not running.episodes(directory).size:
+    raise SystemExit(f'{directory} has no finished episode yet.')
+  return config
+
+
 def key(directory: pathlib.Path) -> Row:
   """Returns what identifies a run: game, network, seed and device.
 
   The device is that of benchmarks/device_training.py or from_zoo.py, also if a
   CPU resumed the run; else `CPU`.
   """
-  config = config_lib.trained_with(str(directory))
-  if config is None:
-    raise SystemExit(f'{directory} has no settings of a training.')
-  if not running.episodes(directory).size:
-    raise SystemExit(f'{directory} has no finished episode yet.')
+  config = settings(directory)
   path = directory / 'run.json'
   device = json.loads(path.read_text())['device'] if path.exists() else 'CPU'
   return {'game': atari57.game_of(config.level_name), 'network': config.agent,
@@ -156,13 +162,17 @@ def draw(curves: list[Row], path: pathlib.Path) -> None:
   figure.savefig(path, dpi=90)
 
 
-def main() -> None:
+def parse_directories(description: str | None) -> list[pathlib.Path]:
+  """Returns the log directories of the command line."""
   parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+      description=description, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('directories', nargs='+', type=pathlib.Path,
                       metavar='DIRECTORY')
-  args = parser.parse_args()
-  for directory in args.directories:
+  return parser.parse_args().directories
+
+
+def main() -> None:
+  for directory in parse_directories(__doc__):
     run = key(directory)
     points = curve(directory)
     curves = update(

@@ -13,7 +13,6 @@ A point of a curve is the mean return of the training episodes that ended
 within a window of frames, of which a run has at most 50.
 """
 
-import argparse
 import collections
 import csv
 import math
@@ -25,7 +24,6 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'benchmarks')]
 # pylint: disable=wrong-import-position
 import reproduction
 from scalable_agent.modes import running
-from scalable_agent.settings import config as config_lib
 
 _FILE = ROOT / 'benchmarks' / 'results' / 'reproduction_reference_curves.csv'
 _PICTURE = ROOT / 'docs' / 'reproduction_reference.png'
@@ -47,9 +45,7 @@ def window_frames(num_env_frames: int) -> int:
 
 def key(directory: pathlib.Path) -> Row:
   """Returns what identifies a run: level, network, batch size and seed."""
-  config = config_lib.trained_with(str(directory))
-  if config is None:
-    raise SystemExit(f'{directory} has no settings of a training.')
+  config = reproduction.settings(directory)
   network = config.agent + (' + LSTM' if config.use_lstm else '')
   return {'level': config.level_name, 'network': network,
           'batch_size': str(config.batch_size), 'seed': str(config.seed)}
@@ -86,15 +82,11 @@ def draw(rows: list[Row], path: pathlib.Path) -> None:
 
 
 def main() -> None:
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-  parser.add_argument('directories', nargs='+', type=pathlib.Path,
-                      metavar='DIRECTORY')
-  args = parser.parse_args()
+  directories = reproduction.parse_directories(__doc__)
   print('| level | network | batch | seed | frames | mean return, first window '
         '| last window | hours |')
   print('|---' * 8 + '|')
-  for directory in args.directories:
+  for directory in directories:
     run = key(directory)
     frames, seconds, _ = running.episodes(directory).T
     points = reproduction.curve(directory, window_frames(int(frames[-1])))

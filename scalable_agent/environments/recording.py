@@ -11,7 +11,7 @@ import errno
 import functools
 import math
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -69,19 +69,18 @@ class VideoWriter:
     """Opens the file; the extension of `path` decides about the format."""
     import imageio.v2  # pylint: disable=g-import-not-at-top
     self._path = path
+    options: dict[str, Any]
     if path.endswith('.gif'):
       self._every = math.ceil(frames_per_s / _MAX_GIF_FPS)
       # GIFs count hundredths of a second. Other durations would be cut off.
       duration_ms = 10 * round(100 * self._every / frames_per_s)
-      with _save_errors(path):
-        self._writer = imageio.v2.get_writer(
-            path, duration=duration_ms, loop=0)
+      options = dict(duration=duration_ms, loop=0)
     else:
       self._every = 1
-      with _save_errors(path):
-        self._writer = imageio.v2.get_writer(
-            path, fps=frames_per_s, macro_block_size=2,
-            ffmpeg_log_level='error')
+      options = dict(
+          fps=frames_per_s, macro_block_size=2, ffmpeg_log_level='error')
+    with _save_errors(path):
+      self._writer = imageio.v2.get_writer(path, **options)
     self._num_frames = 0
 
   def add(self, picture: np.ndarray, text: str = '') -> None:
