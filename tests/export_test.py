@@ -280,9 +280,14 @@ class ExportTest(parameterized.TestCase):
         state.core)
     np.testing.assert_allclose(
         found['greedy_policy'], expected.policy[0], rtol=1e-5, atol=1e-6)
+    action = agent.agent.head.distribution(expected.policy[0]).mode().numpy()
+    scale = 1
+    if _SETTINGS[name]['level_name'] == 'Pendulum-v1':
+      action, scale = np.clip(action, -1, 1), 2  # The torque is in [-2, 2].
     np.testing.assert_allclose(
-        found['greedy_action'],
-        agent.agent.head.distribution(expected.policy[0]).mode(), rtol=1e-5)
+        found['greedy_normalised_action'], action, rtol=1e-5)
+    np.testing.assert_allclose(
+        found['greedy_action'], scale * action, rtol=1e-5)
     self.assertEqual('greedy_baseline' in found, name in (
         'recurrent', 'words', 'normalised', 'passes'))
     if 'greedy_baseline' in found:
