@@ -11,6 +11,7 @@
 # make oldest  trains, and runs the fast tests, with Python 3.10 and the lowest
 #              versions that setup.py allows, in .venv-oldest
 # make docs    builds the documentation in site/, from docs/ and the sources
+# make clean   removes .venv, .venv-oldest and all that was built
 #
 # All make a virtual environment in .venv first if there is none, and install
 # anew if setup.py has changed. PYTHON chooses the interpreter it is made with:

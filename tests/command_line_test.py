@@ -75,8 +75,10 @@ class HelpTest(parameterized.TestCase):
           ' '.join(command_help.answer([f'--help={name}']).split()),
           f' Default: {default}.')
     self.assertNotIn('Default', command_help.answer(['--help=hook']))
-    self.assertEqual(command_help.answer(['--help=recipe']).split(),
-                     recipes.recipe_names())
+    rows = [line.split()
+            for line in command_help.answer(['--help=recipe']).splitlines()]
+    self.assertEqual([name for name, _, _ in rows], recipes.recipe_names())
+    self.assertIn(['sac_pendulum', 'sac', 'Pendulum-v1'], rows)
     self.assertEqual(command_help.answer(['--help=SAC']),
                      command_help.answer(['--help=sac']))
     with self.assertRaisesRegex(errors.ConfigError, 'no --help=batchsize: '):
@@ -203,11 +205,14 @@ class RecipeTest(absltest.TestCase):
 
   def test_help(self):
     for name in recipes.recipe_names():
-      lines = command_help.answer([f'--help={name}']).splitlines()
-      self.assertEqual(lines[0], f'--recipe={name} sets these flags:')
-      self.assertEqual(
-          experiment.parse([line.strip() for line in lines[1:]]),
-          experiment.parse([f'--recipe={name}']))
+      comment, flags = command_help.answer([f'--help={name}']).split(
+          f'\n\n--recipe={name} sets these flags:\n')
+      self.assertEqual(experiment.parse(flags.split()),
+                       experiment.parse([f'--recipe={name}']))
+      with open(recipes._path(name), encoding='utf-8') as file:
+        self.assertEqual(comment.split(), [
+            word for line in file if line.startswith('#')
+            for word in line.split()[1:]])
 
   def test_algorithms(self):
     self.assertEqual(recipes.algorithm_of('cartpole'), 'impala')

@@ -8,6 +8,7 @@ import pathlib
 import sys
 import threading
 import time
+from unittest import mock
 
 from absl import flags
 from absl.testing import absltest
@@ -166,6 +167,9 @@ class DynamicBatchingTest(absltest.TestCase):
     batcher.set_outputs([inputs + 42], computation_id)
     thread.join()
     self.assertEqual(results[0].tolist(), [43])
+    batcher.close(cancel_pending_enqueues=True, name='close')
+    with self.assertRaises(tf.errors.CancelledError):
+      batcher.compute([[1]], [tf.int32])
 
 
 class PyProcessTest(absltest.TestCase):
@@ -206,6 +210,14 @@ class PyProcessTest(absltest.TestCase):
     hook.end(None)
     thread.join()
     self.assertLen(caught, 1)
+
+  def test_the_time_of_a_call_is_limited_by_the_flag(self):
+    for step_timeout_s in (300, 7):
+      p = py_process.PyProcess(py_process_example.Example, 1)
+      with flagsaver.flagsaver(step_timeout_s=step_timeout_s), \
+          mock.patch.object(py_process.remote, 'Remote') as make:
+        p.start()
+      self.assertEqual(make.call_args.args[2], step_timeout_s)
 
   def test_error_in_constructor(self):
     p = py_process.PyProcess(py_process_example.Example, 'wrong')

@@ -112,6 +112,7 @@ class ConvertTest(parameterized.TestCase):
         clip_rho=1.5, clip_c=1.25, clip_pg_rho=2.0, reduction='mean',
         reward_clipping='none', use_lstm=False, use_last_action_reward=False,
         optimizer='adam', epsilon=1e-8, hidden_sizes='32,48', seed=4,
+        test_greedy=True,  # Evaluations take the best action.
         total_environment_frames=1_000_000, clip_gradient_norm=0.0,
         # 100 updates are 10 collections of 40 unrolls of 16 steps.
         eval_every_frames=6400, eval_num_episodes=5)
@@ -155,8 +156,12 @@ class ConvertTest(parameterized.TestCase):
         'policy.model.encoder_hidden_size_list'])
 
   def test_unknown_settings_have_a_comment(self):
+    _, comments = self._di_engine(model="sigma_type='independent'")
+    self.assertIn('Only continuous', comments['policy.model.sigma_type'])
+    self.assertNotIn('scale_from_state', ' '.join(self.command))
     _, comments = self._di_engine(
-        env='surprise=1', model='sigma_type=choose()',
+        env='surprise=1',
+        model="action_space='continuous', sigma_type=choose()",
         learn="grad_clip_type='clip_momentum', batch_size2=[1, 2]")
     self.assertIn('not known', comments['env.surprise'])
     self.assertIn('choose()', comments['policy.model.sigma_type'])
@@ -260,6 +265,8 @@ class ConvertTest(parameterized.TestCase):
     self.assertIn('--target_entropy_ratio=0.98', comments['target_entropy'])
     self.assertIn('divide --epsilon_mean', self._pytorchrl('MPO')[1][
         'kl_mean_constraint, kl_var_constraint'])
+    self.assertIn('remove --epsilon_scale', self._pytorchrl('MPO')[1][
+        'kl_var_constraint, sample_action_num'])
     _, comments = self._pytorchrl('SAC', 'target_entropy=-2.0')
     self.assertIn('--target_entropy_per_part', comments['target_entropy'])
 
@@ -293,11 +300,14 @@ class ConvertTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('NStepReplayBuffer.create_factory(size=1000, n_step=3)',
-       dict(n_step=3, selector='uniform')),
+       # There, 12 steps have 10 n-step returns.
+       dict(n_step=3, selector='uniform', unroll_length=12,
+            updates_per_step=0.416666667, updates_per_call=20,
+            eval_every_frames=11999)),
       ('PERBuffer.create_factory(size=1000, epsilon=0.0, alpha=0.6, beta=0.4)',
        dict(selector='prioritised', priority_exponent=0.6,
             importance_exponent=0.4, importance_exponent_end=0.4,
-            priority_epsilon=1e-6)),
+            priority_epsilon=1e-6, updates_per_call=0)),
       ('EREBuffer.create_factory(size=1000, eta=0.9, cmin=200, n_step=2)',
        dict(selector='recent', recent_eta=0.9, recent_min_steps=200, n_step=2)),
       ('EREBuffer.create_factory(size=1000, eta=0.9, alpha=0.5, beta=0.5)',
@@ -389,7 +399,8 @@ class ConvertTest(parameterized.TestCase):
       ('lr_pi=1e-3', 'lr_pi', 'learning rate lr'),
       ('max_grad_norm=1e400', 'max_grad_norm', 'no counterpart'),
       (f"max_grad_norm={'9' * 400}", 'max_grad_norm', 'no counterpart'),
-      ('num_updates=1e400', 'num_updates, update_every, test_every', 'set'))
+      ('num_updates=1e400', 'num_updates, update_every, test_every, n_step',
+       'set'))
   def test_each_argument_of_ddqn_has_a_comment(self, arguments, name, comment):
     _, comments = self._convert(f'DDQN.create_factory({arguments})')
     self.assertIn(comment, comments[name])

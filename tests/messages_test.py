@@ -42,6 +42,8 @@ class FirstUpdateTest(parameterized.TestCase):
             replay_fraction=.5), 14),
       (dict(batch_size=4, unroll_length=7, replay_capacity=8,
             unrolls_per_collect=5), 35),
+      (dict(batch_size=12, unroll_length=7, replay_capacity=20,
+            unrolls_per_collect=5), 105),
       (dict(algorithm='appo', num_actors=6, unroll_length=7), 42),
       (dict(algorithm='sac', min_replay_steps=500), 500),
       # A sequence of 3 + 5 + 1 steps of each environment.
@@ -53,6 +55,8 @@ class FirstUpdateTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (dict(batch_size=4, unroll_length=5), 'batch_size=4'),
+      (dict(batch_size=4, unroll_length=5, replay_capacity=9,
+            unrolls_per_collect=2), 'batch_size=4'),
       (dict(algorithm='appo', num_actors=4, unroll_length=5),
        'unrolls_per_collect=4'))
   def test_a_batch_that_is_never_full_is_refused(self, settings, name):

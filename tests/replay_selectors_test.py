@@ -178,7 +178,7 @@ class PrioritisedTest(parameterized.TestCase):
     selector = replay_lib.MaxUse(inner, 1)
     for _ in range(2):  # Then the items are replaced.
       selector.changed(items, items.positions(), items.positions()
-                       if selector.num_left < 6 else _NONE)
+                       if selector.num_items < 6 else _NONE)
       selector.update(items, items.positions(), errors)
       inner.largest_weight = 0.0
       positions, weights = selector.select(

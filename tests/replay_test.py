@@ -189,13 +189,13 @@ class ReplayTest(parameterized.TestCase):
     replay = _replay(4, _allocate(8), selector=selector)
     draw = lambda count: _numbers(
         self, unrolls.columns(replay.draw(1, count).data, 0, count))
-    self.assertEqual(selector.num_left, 0)
+    self.assertEqual(selector.num_items, 0)
     replay.add(_fill(_allocate(3), [0, 1, 2]))
     # Those that are used up stay so.
     replay.update(np.array([0, 1]), np.array([5.0, 1.0]))
     counts = collections.Counter(draw(8))
     replay.update(np.arange(3), np.full([3], 9.0))
-    self.assertEqual(selector.num_left, 1)
+    self.assertEqual(selector.num_items, 1)
     counts.update(draw(1))
     self.assertEqual(counts, {0: 3, 1: 3, 2: 3})
     with self.assertRaisesRegex(ValueError, '1 draws, but 0 are left'):
@@ -215,38 +215,40 @@ class ReplayTest(parameterized.TestCase):
       np.testing.assert_array_equal(drawn.importance_weights[:2], [1, 1])
       source.set_errors(drawn.positions, drawn.positions + 1.0)
 
-  @parameterized.parameters((2, 1), (3, 3), (5, 2), (6, 9))
-  def test_collected_batches(self, num_collected, num_envs):
+  @parameterized.parameters(
+      (1, 1, 2), (2, 1, 4), (3, 3, 4), (5, 2, 4), (6, 9, 4), (1, 1, 0),
+      (2, 3, 0))
+  def test_collected_batches(self, num_collected, num_envs, max_use):
     source, replay = _source(
-        num_envs, batch_size=4, replay_capacity=12, max_use=4,
+        num_envs, batch_size=4, replay_capacity=12, max_use=max_use,
         unrolls_per_collect=num_collected, updates_per_collect=3)
-    uses, arrived = collections.Counter(), 0
-    for update in range(30):
+    uses, arrived, end, num_updates = collections.Counter(), 0, 0, 3
+
+    def num_left():
+      return sum(uses[number] < max_use or not max_use
+                 for number in range(max(0, end - 12), end))
+
+    for _ in range(60):
+      if num_updates == 3 or num_left() < 4:
+        num_updates, end = 0, end + num_collected
+        while num_left() < 4:
+          end += num_collected
       sample = next(source.samples)
+      self.assertEqual(int(replay.store.end[0]), end)
       numbers = _numbers(self, sample.data)
-      end = int(replay.store.end[0])
+      for number in numbers:
+        self.assertBetween(number, max(0, end - 12), end - 1)
       uses.update(numbers)
+      num_updates += 1
       num_new = sum(len(note.policy_version) for note in sample.notes)
       arrived += num_new
       self.assertEqual(sample.num_new_steps, _LENGTH * num_new)
-      if num_collected >= 3:  # Otherwise too few draws are left at times.
-        self.assertEqual(end, num_collected * (update // 3 + 1))
-        self.assertEqual(arrived, num_collected * ((update + 1) // 3))
-        self.assertEqual(bool(sample.notes), update % 3 == 2)
-      for number in numbers:
-        self.assertBetween(number, max(0, end - 12), end - 1)
-    self.assertEqual(max(uses.values()), 4)
-    if num_collected == 2:  # Eight uses per collection: two batches.
-      self.assertEqual(arrived, 30)
-
-  def test_collected_batches_count_collections_without_an_update(self):
-    # A batch of four needs two unrolls, each of which is used twice.
-    source, _ = _source(
-        1, batch_size=4, replay_capacity=12, max_use=2, unrolls_per_collect=1)
-    for _ in range(5):
-      sample = next(source.samples)
-      self.assertEqual(sample.num_new_steps, 2 * _LENGTH)
-      self.assertLen(sample.notes, 2)
+      is_last = num_updates == 3 or num_left() < 4
+      self.assertEqual(bool(sample.notes), is_last)
+      if is_last:
+        self.assertEqual(arrived, end)
+    if max_use:
+      self.assertEqual(max(uses.values()), max_use)
 
   def test_num_bytes(self):
     # Steps: reward 4, info 4 + 4 + 1, done 1, truncated 1, frame 2, pointer 8,
@@ -408,16 +410,23 @@ MUTATIONS = (
          '      if due.num_owed >= num_updates:',
          'draw()\n'
          '      if due.num_owed < num_updates:'),
-        ('more draws than are left',
-         'min(self._num_updates, self._num_possible())', 'self._num_updates'),
-    )),
-    dict(file='replay/rate',
-         catches='test_collected_batches_count_collections_without_an_update',
-         rows=(
-        ('steps are lost if too few draws are left',
+        ('batches of fewer items than a batch has',
+         'self._num_owed if self._can_draw() else 0', 'self._num_owed'),
+        ('updates that are left over are made after the next collection',
+         'self._num_owed = self._num_updates',
+         'self._num_owed += self._num_updates'),
+        ('steps are lost if too few items are left',
          '    while due.num_owed < num_updates:\n',
          '    while due.num_owed < num_updates:\n'
          '      num_new_steps, notes = 0, []\n'),
+    )),
+    dict(file='replay/selectors', catches='test_collected_batches', rows=(
+        ('used-up items count', 'np.count_nonzero(self._num_left)',
+         'len(self._num_left)'),
+    )),
+    dict(file='learning/sources', catches='test_collected_batches', rows=(
+        ('one item more than a batch has', '>= config.batch_size)',
+         '> config.batch_size)'),
     )),
 )
 

@@ -19,7 +19,7 @@ _FLAGS: dict[str, object] = {
     'unroll_length': 32, 'updates_per_collect': 4, 'batch_size': 16,
     'learning_rate': 0.0005, 'baseline_cost': 1.0, 'entropy_cost': 0.0001,
     'discounting': 0.99, 'lambda_': 0.95, 'replay_capacity': 1000,
-    'max_use': 16, 'hidden_sizes': '128,128,64'}
+    'max_use': 16, 'hidden_sizes': '128,128,64', 'test_greedy': 'true'}
 _ONE_LEVEL = 'The level defines the observations and the actions.'
 _EVALUATION = 'Evaluations have --eval_num_episodes and --eval_every_frames.'
 _HEADS = ('Actor and critic share the layers of --hidden_sizes, and have no '
@@ -179,7 +179,9 @@ def _convert(settings: dict[str, reading.Value],
   result.apply({'policy.priority': None} | settings,
                _RULES | _buffer_rules(settings))
   # The type of sigma counts more than the default of continuous actions.
-  result.apply({'policy.model.sigma_type': sigma}, _RULES)
+  result.apply({'policy.model.sigma_type': sigma}, _RULES if (
+      'scale_from_state' in flags) else {
+          'policy.model.sigma_type': 'Only continuous actions have a sigma.'})
   if 'unrolls_per_collect' not in flags:
     for name in ('updates_per_collect', 'max_use'):
       flags.pop(name, None)

@@ -5,6 +5,7 @@ docs/migrating_pytorchrl.md explains the flags, and has the defaults.
 """
 
 from collections.abc import Collection, Mapping
+import math
 
 from scalable_agent.compat import converted
 from scalable_agent.compat import reading
@@ -205,10 +206,12 @@ def convert(file: reading.File) -> converted.Converted | None:
   num_environments = _add_environment(result, found.get('VecEnv', {}))
   repeats = int(number(result.flags['num_action_repeats']))
   _add_algorithm(result, name, arguments)
-  _add_cadence(result, arguments, num_environments, repeats)
+  storage = _first(found, _STORAGES, notes)
+  _add_cadence(result, arguments | {
+      'n_step': found.get(storage, {}).get('n_step', 1)},
+               num_environments, repeats)
   result.apply(found.get('OffPolicyActor', {}),
                _ACTOR_RULES | _OWN_ACTOR_RULES[name])
-  storage = _first(found, _STORAGES, notes)
   _add_storage(result, storage, found.get(storage, {}), num_environments)
   result.apply(found.get('Scheme', {}), _SCHEME_RULES)
   result.apply(found.get('Learner', {}), {
@@ -292,6 +295,8 @@ def _add_algorithm(result: converted.Converted, name: str,
         'The bounds here are for each part of a continuous action, theirs for '
         'all parts together: divide --epsilon_mean and --epsilon_scale by the '
         'number of parts.')
+    result.notes['kl_var_constraint, sample_action_num'] = (
+        'For discrete actions, remove --epsilon_scale and --num_samples.')
   result.apply(settings, _RULES | (_DDQN_RULES if name == 'DDQN' else {}))
 
 
@@ -301,15 +306,19 @@ def _add_cadence(result: converted.Converted,
   """Adds the flags of collections, updates and evaluations."""
   result.flags['num_actors'] = num_environments
   try:
-    updates, every, test_every = (int(number(arguments[key])) for key in (
-        'num_updates', 'update_every', 'test_every'))
-    per_step = updates / (every * num_environments)
+    updates, every, test_every, n_step = (
+        int(number(arguments[key])) for key in (
+            'num_updates', 'update_every', 'test_every', 'n_step'))
+    # There, the last steps of a collection only complete its n-step returns.
+    every += n_step - 1
+    # Rounded up: with fewer updates per step, a round of updates would be late.
+    per_step = math.ceil(1e9 * updates / (every * num_environments)) / 1e9
     result.flags |= {
         'unroll_length': every, 'updates_per_step': per_step,
         'updates_per_call': updates,
         'eval_every_frames': int(test_every / per_step) * repeats}
   except (ArithmeticError, ValueError):
-    result.notes['num_updates, update_every, test_every'] = (
+    result.notes['num_updates, update_every, test_every, n_step'] = (
         'A number is not known, or is 0: set --unroll_length, '
         '--updates_per_step and --eval_every_frames by hand.')
   if result.flags.get('eval_num_episodes') == 0:
@@ -326,6 +335,8 @@ def _add_storage(result: converted.Converted, name: str,
     settings = {'epsilon': 0.0, 'beta': 1.0} | settings
   if is_recent:
     settings = {'eta': 1.0, 'cmin': 5000} | settings
+  if is_prioritised:  # Each update draws with the priorities of the one before.
+    result.flags.pop('updates_per_call', None)
   if is_prioritised or is_recent:
     result.flags['selector'] = '_'.join(
         ['recent'] * is_recent + ['prioritised'] * is_prioritised)

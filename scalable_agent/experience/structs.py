@@ -25,7 +25,7 @@ Glossary:
     part of an action is one number of the action.
 *   position: names an entry of a replay, so that its priority can be set.
 *   torso: the layers of a network from an observation to the heads.
-*   unroll: `T` agent steps in a row of one environment. `Unroll` has columns.
+*   unroll: `T` agent steps in a row; a column, if unrolls are counted.
 *   version: the number of updates that made some weights.
 
 The one time convention (as in the reference):

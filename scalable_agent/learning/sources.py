@@ -118,10 +118,10 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
   due = replay_lib.PerCollection()
   if config.unrolls_per_collect:
     fresh = allocate(config.unrolls_per_collect)
+    counted = selector if isinstance(selector, replay_lib.MaxUse) else replay
     due = replay_lib.PerCollection(
         config.updates_per_collect,
-        (lambda: selector.num_left // config.batch_size)
-        if isinstance(selector, replay_lib.MaxUse) else None)
+        lambda: counted.num_items >= config.batch_size)
 
   def draw() -> structs.Sample:
     sample = replay.draw(1, config.batch_size - num_fresh)

@@ -29,31 +29,33 @@ class Due(Protocol):
 
 
 class PerCollection:
-  """Owes the same number of updates after each collection, as DI-engine.
-
-  `num_owed` is the number of updates that are due.
-  """
+  """Owes the same number of updates after each collection, as DI-engine."""
 
   def __init__(self, num_updates: int = 1,
-               num_possible: Callable[[], int] | None = None):
+               can_draw: Callable[[], bool] = lambda: True):
     """Starts without updates that are due.
 
-    `num_possible` returns a smaller number of updates than `num_updates` if the
-    replay has too few draws left.
+    `can_draw` says whether the replay has enough items for a batch. If not, no
+    update is due until there are more items, after a later collection.
     """
     self.lock = threading.Lock()
-    self.num_owed = 0
     self._num_updates = num_updates
-    self._num_possible = num_possible or (lambda: num_updates)
+    self._can_draw = can_draw
+    self._num_owed = 0
+
+  @property
+  def num_owed(self) -> int:
+    """The updates that are due; 0 if no batch can be drawn."""
+    return self._num_owed if self._can_draw() else 0
 
   def add_steps(self, num_steps: int) -> None:
     """Owes the updates of one more collection."""
     del num_steps
-    self.num_owed = min(self._num_updates, self._num_possible())
+    self._num_owed = self._num_updates
 
   def add_updates(self, num_updates: int) -> None:
     """Counts updates that were handed out."""
-    self.num_owed -= num_updates
+    self._num_owed -= num_updates
 
 
 class Rate:

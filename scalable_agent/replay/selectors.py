@@ -202,9 +202,9 @@ class MaxUse:
     self._num_left = np.zeros([0], np.int64)
 
   @property
-  def num_left(self) -> int:
-    """The number of draws that are left."""
-    return int(self._num_left.sum())
+  def num_items(self) -> int:
+    """The number of items that were not drawn `max_use` times."""
+    return int(np.count_nonzero(self._num_left))
 
   @property
   def state(self) -> State:
@@ -228,8 +228,8 @@ class MaxUse:
              ) -> tuple[np.ndarray, np.ndarray]:
     """See `Selector.select`; ValueError if too few draws are left."""
     num_draws = num_batches * batch_size
-    if self.num_left < num_draws:
-      raise ValueError(f'{num_draws} draws, but {self.num_left} are left.')
+    if (num_left := self._num_left.sum()) < num_draws:
+      raise ValueError(f'{num_draws} draws, but {num_left} are left.')
     left = _Left(items, self._num_left)
     positions, importance_weights = [], []
     for _ in range(num_draws):

@@ -127,7 +127,8 @@ def check_first_update(config: sections.AllSections) -> None:
   # `sources` checks the warm-up of a replay of steps.
   if not config.is_off_policy and (
       config.num_first_frames > config.total_environment_frames):
-    name = 'unrolls_per_collect' if config.unrolls_per_collect else 'batch_size'
+    name = ('unrolls_per_collect' if config.unrolls_per_collect
+            >= config.batch_size else 'batch_size')
     raise errors.ConfigError(
         f'Nothing would be learned: --{name}={getattr(config, name)} unrolls '
         f'of --unroll_length={config.unroll_length} steps take '

@@ -112,9 +112,9 @@ class ImpalaSettings(RewardSettings):
       NOT_NEGATIVE, algorithms=('appo',))
   target_policy_period: int = setting(
       0,
-      'Number of updates between two copies of the policy to the target '
-      'policy, which --clip_ratio is then about, as in IMPACT. 0 for no target '
-      'policy: the clip is about the policy that acted.', NOT_NEGATIVE,
+      'Updates between two copies of the policy to a target policy, as in '
+      'IMPACT: --clip_ratio limits the change from this target policy. 0 for '
+      'the change from the policy that acted.', NOT_NEGATIVE,
       algorithms=('appo',))
   normalise_advantages: bool = setting(
       False,

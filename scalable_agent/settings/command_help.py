@@ -64,7 +64,7 @@ def overview() -> str:
       '',
       '  --help=sac        the flags of an algorithm, with their defaults',
       '  --help=batch_size a flag',
-      '  --help=recipes    the names of the recipes; --help=cartpole is one',
+      '  --help=recipes    all recipes; --help=cartpole shows a recipe',
       '  --helpfull        all flags, by section',
       '  --version'])
 
@@ -74,7 +74,7 @@ def _of(name: str) -> str:
   if name in declare.ALGORITHMS:
     return of_algorithm(name)
   if name in ('recipe', 'recipes'):
-    return '\n'.join(recipe_names())
+    return _recipes()
   fields = {field.name: field
             for field in dataclasses.fields(config_lib.Config)}
   if name in fields:
@@ -83,12 +83,24 @@ def _of(name: str) -> str:
       text += f' Default: {default}.'
     return '\n'.join(textwrap.wrap(text, _WIDTH))
   if name in recipe_names():
-    return '\n'.join([f'--recipe={name} sets these flags:', *(
-        f'  --{flag}={value}'.removesuffix('=')
-        for flag, value in recipes.settings_of(name).items())])
+    return '\n'.join([
+        *textwrap.wrap(recipes.comment_of(name), _WIDTH), '',
+        f'--recipe={name} sets these flags:', *(
+            f'  --{flag}={value}'.removesuffix('=')
+            for flag, value in recipes.settings_of(name).items())])
   raise errors.ConfigError(other_words.of_help(name) or (
       f'There is no --help={name}: give the name of a flag or of a recipe, '
       f'recipes, or one of {", ".join(declare.ALGORITHMS)}.'))
+
+
+def _recipes() -> str:
+  """Returns a table of all recipes: name, algorithm, level."""
+  rows = [(name, recipes.algorithm_of(name),
+           recipes.settings_of(name).get('level_name', ''))
+          for name in recipe_names()]
+  width = max(len(name) for name, *_ in rows) + 2
+  return '\n'.join(f'{name:{width}}{algorithm:8}{level}'.rstrip()
+                   for name, algorithm, level in rows)
 
 
 def _settings(algorithm: str) -> dict[str, dataclasses.Field[declare.Value]]:

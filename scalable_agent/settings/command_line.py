@@ -71,7 +71,8 @@ def define_flags(flag_values: flags.FlagValues) -> None:
   """Defines a flag for every setting, grouped by section for --helpfull."""
   flags.DEFINE_string(
       'recipe', '', 'Name of a recipe: a file of flags that is read first. '
-      'All flags but --algorithm can be overridden. Recipes: '
+      'Other flags override the recipe; --algorithm only with an algorithm '
+      'that uses all flags of the recipe. Recipes: '
       f'{", ".join(recipe_names())}.',
       flag_values=flag_values, module_name='00 recipe')
   for number, section in enumerate(config_lib.SECTIONS, 1):

@@ -48,7 +48,8 @@ class ReplaySettings(Section):
       divided='exactly')
   updates_per_collect: int = setting(
       4,
-      'Updates after each collection of --unrolls_per_collect unrolls.',
+      'Updates after each collection of --unrolls_per_collect unrolls. No '
+      'update is made while the replay has fewer unrolls than a batch.',
       POSITIVE, algorithms=('impala',), needs=_COLLECTIONS)
   max_use: int = setting(
       0,

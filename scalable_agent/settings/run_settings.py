@@ -29,7 +29,8 @@ class RunSettings(Section):
       'ALE/Pong-v5',
       'Environment to play: a gymnasium id (also of MiniGrid, BabyAI, ViZDoom '
       'or Gymnasium-Robotics), a level of DeepMind Lab or a toy such as catch; '
-      'one of the suites dmlab30 and atari57; or a list A,B,C of names. With '
+      'atari57 or dmlab30 for all levels of that name, with one agent for all '
+      '(--suite has one agent for each level); or a list A,B,C of names. With '
       'DeepMind Lab installed, the default of impala on the command line is '
       f'{lab_levels.DEFAULT}. '
       'Environment i plays level i % n of the n levels.', LEVELS)

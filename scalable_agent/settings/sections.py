@@ -14,6 +14,7 @@ from collections.abc import Collection
 import dataclasses
 import difflib
 import fractions
+import math
 import os
 from typing import Any, TypeVar
 
@@ -275,10 +276,12 @@ class AllSections(joined.Joined):
   @property
   def num_first_frames(self) -> int:
     """Environment frames that all learners collect before the first update."""
-    num_steps = (
-        self.num_warm_up_steps if self.is_off_policy else
-        (self.unrolls_per_collect or self.num_fresh_unrolls)
-        * self.unroll_length)
+    num_unrolls = self.num_fresh_unrolls
+    if self.unrolls_per_collect:  # Collections, until there is a batch.
+      num_unrolls = self.unrolls_per_collect * math.ceil(
+          self.batch_size / self.unrolls_per_collect)
+    num_steps = (self.num_warm_up_steps if self.is_off_policy
+                 else num_unrolls * self.unroll_length)
     return num_steps * self.num_action_repeats
 
   def of_learner(self: S, num_environments: int) -> S:

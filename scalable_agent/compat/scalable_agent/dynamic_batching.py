@@ -8,8 +8,7 @@
   add(tf.constant([1]), tf.constant([2]))  # In one thread, [3].
   add(tf.constant([3]), tf.constant([4]))  # In another thread, [7].
 
-No gradient flows through a batched function. `_Batcher`, which DeepMind's tests
-use, is `acting.dynamic_batching.Batcher`: its methods wait, and return arrays.
+No gradient flows through a batched function.
 """
 
 from collections.abc import Callable
@@ -21,7 +20,15 @@ from scalable_agent.experience import structs
 import tensorflow as tf
 import tree
 
-_Batcher = dynamic_batching.Batcher
+
+class _Batcher(dynamic_batching.Batcher):
+  """The object of DeepMind's tests; its methods wait, and return arrays."""
+
+  def close(self, cancel_pending_enqueues: bool = False,
+            name: str | None = None) -> None:
+    """See `Batcher.close`; the arguments are not used."""
+    del cancel_pending_enqueues, name
+    super().close()
 
 
 def batch_fn(f: Callable[..., structs.Nest]) -> Callable[..., structs.Nest]:

@@ -14,6 +14,7 @@ import inspect
 import threading
 import weakref
 
+from absl import flags
 from scalable_agent import errors
 from scalable_agent.compat.scalable_agent import served
 from scalable_agent.experience import structs
@@ -22,7 +23,7 @@ from scalable_agent.settings.environment_settings import EnvironmentSettings
 import tensorflow as tf
 import tree
 
-_TIMEOUT_S = EnvironmentSettings().step_timeout_s
+FLAGS = flags.FLAGS
 
 
 class _Proxy:
@@ -65,7 +66,9 @@ class _Proxy:
         self._process = remote.Remote(
             self._type.__name__,
             functools.partial(served.Served, self._type, self._kwargs),
-            _TIMEOUT_S)
+            FLAGS.step_timeout_s
+            if FLAGS.is_parsed() and 'step_timeout_s' in FLAGS
+            else EnvironmentSettings().step_timeout_s)
 
   def _close(self) -> None:
     with self._lock:
@@ -85,7 +88,8 @@ class PyProcess:
 
   The differences: a method runs when called, and the first call starts the
   process if `start` did not. An error in the process is an
-  `errors.EnvironmentProcessError` with the text of the error.
+  `errors.EnvironmentProcessError` with the text of the error, and so is a call
+  of more than `--step_timeout_s` seconds (300 by default).
   """
   COLLECTION = 'py_process_processes'
 

@@ -25,6 +25,17 @@ def algorithm_of(name: str) -> str:
   return settings_of(name).get('algorithm', 'impala')
 
 
+def comment_of(name: str) -> str:
+  """Returns the comment of a recipe, in one line: results and sources.
+
+  Raises ConfigError for an unknown recipe.
+  """
+  _check(name)
+  with open(_path(name), encoding='utf-8') as lines:
+    return ' '.join(line.lstrip('# ').strip() for line in lines
+                    if line.startswith('#'))
+
+
 def settings_of(name: str) -> dict[str, str]:
   """Returns the settings in a recipe, as texts by name.
 
