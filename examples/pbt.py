@@ -11,7 +11,8 @@ and the optimizer's epsilon differ: their first values are random. After each
 interval, members of the worst quarter become copies of members of the best
 quarter: weights, curve and settings. Then each setting of the copy is
 multiplied by 1.2 or 1/1.2 with a chance of a third. The same command resumes a
-stopped population.
+stopped population. Each interval begins with new episodes, and only episodes
+that end count: an interval should be many episodes of each environment long.
 
 Unlike in the paper (Jaderberg et al. 2017, arXiv 1711.09846; Espeholt et al.
 2018, appendix F), only copies change their settings, returns are compared

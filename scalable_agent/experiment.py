@@ -185,7 +185,8 @@ def main(argv: Sequence[str]) -> int:
       if config.mode not in ('train', 'suite'):  # Which handle signals.
         # Incomplete directories must be removed.
         stack.enter_context(
-            signals.stop_on_signals(signals.Stop(waits_for='')))
+            signals.stop_on_signals(
+                signals.Stop(waits_for='', ends_program=True)))
       exit_code = run(config) if config.mode != 'suite' else run(
           config, flags.FLAGS, parse)
       sys.stdout.flush()
@@ -207,8 +208,8 @@ def main(argv: Sequence[str]) -> int:
     console.print_last_line(text)
     return 1
   except KeyboardInterrupt as e:  # Not a `Stopped` if a cluster is left.
-    when = (' before there was anything to save' if flags.FLAGS.mode == 'train'
-            and isinstance(e, signals.Stopped) else '')
+    is_start = flags.FLAGS.mode == 'train' and isinstance(e, signals.Stopped)
+    when = ' before there was anything new to save' if is_start else ''
     console.print_last_line(f'stopped by a signal{when}.')
     return e.args[0] if e.args else 130
 

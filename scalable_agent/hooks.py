@@ -14,6 +14,7 @@ import types
 from scalable_agent import errors
 from scalable_agent.scores import evaluations
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 
 
 class _Tracker(abc.ABC):
@@ -74,8 +75,7 @@ class _Tracker(abc.ABC):
     settings = config_lib.trained_with(self._logdir)
     new_id = self._start(run_id, dataclasses.asdict(settings) if settings
                          else {})
-    with open(self._id_path, 'w', encoding='utf-8') as f:
-      f.write(f'{new_id}\n')
+    files.write(self._id_path, f'{new_id}\n')
 
   def _send_files(self) -> None:
     for evaluation in evaluations.read(self._logdir):

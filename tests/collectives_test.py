@@ -289,9 +289,11 @@ class SeveralLearnersTest(parameterized.TestCase):
   def _check(self, case, size, which='all'):
     one = _learn(case, collectives_lib.Alone())
     results = [result[case, 'right'] for result in _results(size, which)]
-    # The deep network enlarges differences of rounding.
+    # The deep network enlarges differences of rounding, which also depend on
+    # how threads divide sums: 1.5e-5 on a busy machine.
     is_deep = case.startswith('deep')
-    self.assertLess(_weight_error(one, results[0], 'after_one'), 1e-5)
+    self.assertLess(_weight_error(one, results[0], 'after_one'),
+                    5e-5 if is_deep else 1e-5)
     self.assertLess(_error(one, results[0]), 1e-2 if is_deep else 1e-4)
     self.assertLen({result['digest'] for result in results}, 1)
     for result in results:

@@ -533,21 +533,21 @@ MUTATIONS = (
          catches='ConvertTest.test_other_values_of_di_engine1', rows=(
         ('the default of uses', "'max_use': 16", "'max_use': 0"),)),
     dict(file='compat/from_di_engine',
-         catches='ConvertTest.test_other_values_of_di_engine2', rows=(
+         catches='ConvertTest.test_other_values_of_di_engine3', rows=(
         ('the type of the buffer counts only where the buffer is created',
          "if settings.get(f'{_BUFFER}.type') == 'naive':\n    flags.pop",
          "if create.get('replay_buffer.type') == 'naive':\n    flags.pop"),)),
     dict(file='compat/from_di_engine',
-         catches='ConvertTest.test_other_values_of_di_engine3', rows=(
+         catches='ConvertTest.test_other_values_of_di_engine4', rows=(
         ('priorities have the defaults', "{'policy.priority': None} | settings",
          'settings'),)),
     dict(file='compat/from_di_engine',
-         catches='ConvertTest.test_other_values_of_di_engine4', rows=(
+         catches='ConvertTest.test_other_values_of_di_engine5', rows=(
         ('exponents without priorities',
          'if not priority or isinstance(priority, reading.Unknown)',
          'if False'),)),
     dict(file='compat/from_di_engine',
-         catches='ConvertTest.test_other_values_of_di_engine5', rows=(
+         catches='ConvertTest.test_other_values_of_di_engine6', rows=(
         ('positional arguments of pipelines', 'call.named(_PIPELINE)',
          'dict(call.arguments)'),)),
     dict(file='compat/from_di_engine', catches=(

@@ -609,6 +609,17 @@ class GymnasiumTest(parameterized.TestCase):
                      r'processes/workers.py", (.|\n)*in _fail\n')
     self.assert_ended(env)
 
+  def test_an_error_has_the_number_in_the_run(self):
+    env, other = environments.make_groups(
+        ['fake/Raises-v0'] * 4, [0, 0, 0, 1], _SETTINGS, 2, first_index=10)
+    self.addCleanup(env.close)
+    self.addCleanup(other.close)
+    other.initial()
+    other.step(np.array([0, 0]))
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError, r'environment 13 \(fake/Raises-v0\)'):
+      other.step(np.array([0, 0]))
+
   def test_error_in_reset(self):
     env = self.make('fake/RaisesInReset-v0')
     with self.assertRaisesRegex(

@@ -68,6 +68,8 @@ def _start(*args, **env):
   return subprocess.Popen(
       [sys.executable, os.path.join(_ROOT, 'experiment.py'), *_CATCH, *args],
       env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+      # Ignored signals are inherited: the tests may run under nohup.
+      preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
       start_new_session=True)  # A process group of its own, as from a shell.
 
 
@@ -130,6 +132,11 @@ class WrongFlagTest(absltest.TestCase):
             'sys.exit(open(os.devnull).fileno() <= 2)')
     self.assertEqual(subprocess.call(
         [sys.executable, '-c', code], cwd=_ROOT), 0)
+    code = 'import scalable_agent; print(scalable_agent.load.__name__)'
+    run = subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
+                         stdout=subprocess.PIPE,
+                         preexec_fn=functools.partial(os.close, 2))
+    self.assertEqual((run.returncode, run.stdout), (0, 'load\n'))
 
   def test_the_reader_of_the_help_has_ended(self):
     reading, writing = os.pipe()
@@ -316,7 +323,7 @@ class ProcessTest(parameterized.TestCase):
     children = _children(process)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate()
-    self.assertIn('before there was anything to save', output)
+    self.assertIn('before there was anything new to save', output)
     self.assertEqual(process.returncode, 128 + signal.SIGTERM, output)
     self.assertNotIn('Traceback', output)
     self.assertEmpty(_wait_until_gone(children))

@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import io
 import os
-import re
 import shutil
 import threading
 import time
@@ -355,6 +354,13 @@ class ResumeTest(parameterized.TestCase):
     with self.assertRaisesRegex(
         errors.ConfigError, 'Nothing would be learned: at --updates_per_step'):
       self._train(_Learner(2), updates_per_step=1e-9)
+    # 60 steps of warm-up, and 2 updates at 1 in 8 steps.
+    settings = dict(updates_per_step=.125, updates_per_call=2,
+                    min_replay_steps=60)
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'of --updates_per_call=2, is due after 76 frames'):
+      self._train(_Learner(2), **settings, total_environment_frames=75)
+    self._train(_Learner(2), **settings, total_environment_frames=76)
 
   def test_a_replay_of_an_earlier_part_is_not_used(self):
     learner = _Learner(2)
@@ -378,10 +384,10 @@ class ResumeTest(parameterized.TestCase):
         self.assertLess(time.monotonic(), deadline_s)
         time.sleep(0.01)
       feed.save()
-    [saved] = [int(re.fullmatch(r'replay-0-(\d+)\.npz', name)[1])
-               for name in os.listdir(os.path.join(self.logdir, 'replay'))
-               if name != 'state.npz']
-    self.assertGreater(saved, 60)
+    directory = os.path.join(self.logdir, 'replay')
+    [segment] = [n for n in os.listdir(directory) if n != 'state.npz']
+    with np.load(os.path.join(directory, segment)) as arrays:
+      self.assertGreater(arrays['end'].sum(), 60)
     learner = _Learner(2)
     self._train(learner)
     # The warm-up that began is brought to its end.
@@ -1082,9 +1088,15 @@ MUTATIONS = (
          'share * config.importance_exponent'),
     )),
     dict(file='learning/sources',
+         catches='test_a_run_without_an_update_is_refused', rows=(
+        ('the warm-up is left out', 'num_frames += math.ceil(',
+         'num_frames = math.ceil('),
+        ('one update of a call', 'config.updates_per_call / updates_per_step',
+         '1 / updates_per_step'),
+    )),
+    dict(file='learning/sources',
          catches='UnrollsTest.test_the_exponent_of_weights_rises', rows=(
         ('unrolls: exponent of importance weights does not rise',
-         '    # For the next sample.\n'
          '    selection.anneal(selector, config, learner.num_env_frames)\n',
          ''),
     )),

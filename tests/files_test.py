@@ -1,13 +1,16 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of files of a log directory: links, damage, and files of users."""
 
+import json
 import os
 import pathlib
 from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import numpy as np
 from scalable_agent import errors
+from scalable_agent.experience import structs
 from scalable_agent.replay import saving
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
@@ -112,6 +115,19 @@ class JsonTest(parameterized.TestCase):
     self.assertIsNone(checkpointing.saved_spec(self.logdir))
     self.assertEmpty(checkpoint_files.read_means(os.path.dirname(
         self._write('means.json'))))
+
+  def test_a_damaged_spec_is_like_a_lost_file(self):
+    spec = structs.EnvironmentSpec(
+        structs.ArraySpec((3,), np.dtype(np.float32)), structs.ActionSpec((2,)),
+        1, {'a': 1})
+    checkpointing.save_spec(self.logdir, spec)
+    path = pathlib.Path(self.logdir, 'spec.json')
+    whole = json.loads(path.read_text())
+    self.assertIsNone(checkpointing.saved_spec(self.logdir))
+    for key, value in (('observation', 'a text'),
+                       ('num_action_repeats', float('inf'))):
+      path.write_text(json.dumps({**whole, 'units': {}, key: value}))
+      self.assertIsNone(checkpointing.saved_spec(self.logdir), key)
 
 
 # See `mutations.py`.

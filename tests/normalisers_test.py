@@ -1083,6 +1083,18 @@ class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
           none[0], *[each[1]] * 2, *[none[0]] * 4, *[each[1]] * 2])
       self.assertEqual(each[0], 24)
 
+  @eager.eagerly()
+  @mock.patch.object(statistics, '_MAX_NUMBERS', 9)
+  def test_the_first_numbers_of_a_large_batch_are_counted(self):
+    rng = np.random.default_rng(1)
+    learner = _off_policy('td3', normalise_observations='auto')
+    [part] = learner.agent.observation_normaliser.statistics.values()
+    part.count.assign(1e9)
+    x = np.full([2, 8, 3], 9, 'f')
+    x[:, 2:] = 0  # Two of three rows of three numbers are clipped.
+    learner.step(_transitions(rng, learner, x))
+    self.assertEqual(learner.observations_clipped, (9, 6))
+
   def test_rows_of_frames(self):
     rng = np.random.default_rng(1)
     frames = rng.integers(0, 256, [6, 2, 4, 3, 3], dtype=np.uint8)

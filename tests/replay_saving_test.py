@@ -13,6 +13,7 @@ import replay_logs
 from scalable_agent import errors
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
+from scalable_agent.replay import saving
 
 _LENGTH = 20
 _STEPS = 120
@@ -159,8 +160,8 @@ class SavingTest(parameterized.TestCase):
 
     with mock.patch.object(np, 'savez', half), self.assertRaises(OSError):
       replay.save(directory, {'num_steps': 10})
-    left = set(os.listdir(directory)) - set(before)
-    self.assertLen(left, which - 1)  # A whole segment, which is kept.
+    # A whole segment would take the room of checkpoints.
+    self.assertEqual(sorted(os.listdir(directory)), before)
     copy = _make()
     self.assertEqual(copy.load(directory), {'num_steps': 5})
     replay.save(directory, {'num_steps': 10})
@@ -168,8 +169,10 @@ class SavingTest(parameterized.TestCase):
     self.assertEqual(copy.load(directory), {'num_steps': 10})
     _assert_equal(copy, replay)
 
-  @parameterized.parameters(5, 15, 60)
-  def test_a_restored_replay_draws_the_same(self, every):
+  @parameterized.product(every=(5, 15, 60), segment_steps=(1, 7, 20_000))
+  def test_a_restored_replay_draws_the_same(self, every, segment_steps):
+    self.enter_context(mock.patch.object(
+        saving, '_SEGMENT_STEPS', segment_steps))
     directory = self.create_tempdir().full_path
     logs = _logs()
     replay = _make()
@@ -185,13 +188,15 @@ class SavingTest(parameterized.TestCase):
         shutil.copytree(directory, own)
         self.assertEqual(copy.load(own), {'num_steps': start})
         _assert_equal(copy, replay)
-    files = os.listdir(directory)
-    # The ring has four or eight unrolls per stream.
-    self.assertLess(len(files), 12)
-    sizes = sum(len(np.load(os.path.join(directory, name))['reward'])
-                for name in files if name.count('-') == 2)
+    files = [n for n in os.listdir(directory) if n != 'state.npz']
+    sizes = [len(np.load(os.path.join(directory, name))['reward'])
+             for name in files]
+    self.assertLessEqual(max(sizes), max(segment_steps, 2))
     # A segment is kept as long as one of its steps is needed.
-    self.assertLessEqual(sizes, 2 * (_LENGTH + 2 * max(every, 5)))
+    self.assertLessEqual(sum(sizes), 2 * (_LENGTH + 2 * max(every, 5)))
+    if segment_steps == 20_000:
+      # The ring has four or eight unrolls per stream.
+      self.assertLess(len(files), 11)
 
   def test_a_stream_that_stands_still(self):
     directory = self.create_tempdir().full_path
@@ -214,6 +219,26 @@ class SavingTest(parameterized.TestCase):
     again = _make(seed=3)
     again.load(directory)
     _assert_equal(again, copy)
+
+  def test_files_of_a_slow_stream_stay_small(self):
+    directory = self.create_tempdir().full_path
+    rng = np.random.default_rng(6)
+    logs = [replay_logs.random_log(rng, s, 400, 0.3) for s in (0, 1)]
+    replay, most = _make(), 0
+    for start in range(0, 400, 5):
+      replay.add(replay_logs.unroll(logs, [0], start, 5))
+      if start % 50 == 0:
+        replay.add(replay_logs.unroll(logs, [1], start // 10, 5))
+      replay.save(directory, {'num_steps': start})
+      segments = [n for n in os.listdir(directory) if n != 'state.npz']
+      most = max(most, sum(len(np.load(
+          os.path.join(directory, name))['reward']) for name in segments))
+      copy = _make(seed=2)
+      copy.load(shutil.copytree(
+          directory, os.path.join(self.create_tempdir().full_path, 'copy')))
+      _assert_equal(copy, replay)
+    # Two rings, and the steps of two saves.
+    self.assertLessEqual(most, 2 * 2 * _LENGTH + 2 * 10)
 
   def test_streams_begin_anew_after_a_resume(self):
     directory = self.create_tempdir().full_path
@@ -241,7 +266,10 @@ class SavingTest(parameterized.TestCase):
     again.load(directory)
     _assert_equal(again, copy)
 
-  def test_a_kill_between_any_two_operations(self):
+  @parameterized.parameters(4, 20_000)
+  def test_a_kill_between_any_two_operations(self, segment_steps):
+    self.enter_context(mock.patch.object(
+        saving, '_SEGMENT_STEPS', segment_steps))
     at, killed, starts = 0, True, set()
     while killed:
       at += 1
@@ -355,19 +383,19 @@ class SavingTest(parameterized.TestCase):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='replay/saving', catches='test_a_full_disk_keeps_its_room', rows=(
-        ('state before its segment',
-         '      self._write(name, {**_segment(store, start),\n             '
-         '            **(starts.segment(start) if starts else {})})\n      '
-         'segments[name] = start, store.count.copy()\n    ends = {name: '
-         'end.tolist() for name, (_, end) in segments.items()}\n    '
-         "self._write(_STATE, {\n        **state, 'segments': "
-         "json.dumps(ends), 'form': _form(store, starts)})\n",
-         '      segments[name] = start, store.count.copy()\n    ends = '
-         '{name: end.tolist() for name, (_, end) in segments.items()}\n    '
-         "self._write(_STATE, {\n        **state, 'segments': "
-         "json.dumps(ends), 'form': _form(store, starts)})\n    if "
-         'np.any(store.count > saved):\n      self._write(name, '
-         '_segment(store, start))\n'),
+        ('a new segment is left on a full disk',
+         '  self._delete_old()\n      raise', '  pass\n      raise'),
+    )),
+    dict(file='replay/saving',
+         catches='test_a_kill_between_any_two_operations', rows=(
+        ('numbers of segments begin anew', 'for name in self._segments)',
+         'for name in ())'),
+    )),
+    dict(file='replay/saving', catches='test_files_of_a_slow_stream_stay_small',
+         rows=(
+        ('files of many rings', '2 * store.num_slots', '9 * store.num_slots'),
+        ('a new ring without its old steps', 'segments, saved = {}, oldest',
+         'segments = {}'),
     )),
     dict(file='replay/saving',
          catches='test_a_kill_between_any_two_operations', rows=(
@@ -384,11 +412,8 @@ MUTATIONS = (
         ('steps since the first save only', 'np.maximum(saved, oldest)',
          'oldest'),
         ('nothing deleted',
-         '    self._delete_old()\n'
-         '\n'
-         '  def load',
-         '\n'
-         '  def load'),
+         '    self._segments = segments\n    self._delete_old()\n',
+         '    self._segments = segments\n'),
     )),
     dict(file='replay/saving', catches='test_a_kill_while_loading', rows=(
         ('deleted while it is needed', 'name not in (_STATE, *self._segments)',

@@ -3,6 +3,7 @@
 
 import os
 import shutil
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -13,6 +14,7 @@ import replay_logs
 from scalable_agent import errors
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
+from scalable_agent.replay import saving
 
 _STATE = (np.zeros([1, 2], np.float32),)
 
@@ -298,6 +300,7 @@ class SavingTest(parameterized.TestCase):
 
   @parameterized.product(
       selector=[replay_lib.Uniform, replay_lib.Prioritised], every=[3, 9, 36])
+  @mock.patch.object(saving, '_SEGMENT_STEPS', 7)
   def test_a_restored_replay_draws_the_same(self, selector, every):
     directory = self.create_tempdir().full_path
     logs = [replay_logs.random_log(np.random.default_rng(s), s, 72, .2)
@@ -536,7 +539,7 @@ MUTATIONS = (
     dict(file='replay/saving',
          catches='test_a_restored_replay_draws_the_same', rows=(
         ('starts not saved',
-         '**(starts.segment(start) if starts else {})',
+         '**(starts.segment(start, end) if starts else {})',
          '**{}'),
         ('starts not restored',
          'if starts and of_starts:',

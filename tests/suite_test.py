@@ -5,6 +5,7 @@ import contextlib
 import csv
 import importlib.util
 import io
+import json
 import os
 import pathlib
 import re
@@ -432,7 +433,15 @@ class SuiteTest(parameterized.TestCase):
       code, _, error = self._main(**settings)
       self.assertEqual(code, 2)
       self.assertIn(text, error)
-    pathlib.Path(self.logdir, 'suite.json').write_text('[]')
+    path = pathlib.Path(self.logdir, 'suite.json')
+    suite = json.loads(path.read_text())
+    suite['flags']['memory'] = ['--of_another_version=1']
+    path.write_text(json.dumps(suite))
+    code, _, error = self._main(level_name='catch')
+    self.assertEqual(code, 2)
+    self.assertIn('The flags of memory in suite.json of ', error)
+    self.assertIn("Unknown command line flag 'of_another_version'", error)
+    path.write_text('[]')
     code, _, error = self._main(level_name='catch')
     self.assertEqual(code, 2)
     self.assertIn('suite.json cannot be read: ', error)

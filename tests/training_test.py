@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from unittest import mock
+import weakref
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -23,6 +24,7 @@ from scalable_agent.experience import timing
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.processes import signals
+from scalable_agent.replay import steps as step_stores
 from scalable_agent.runs import context
 from scalable_agent.runs import log
 from scalable_agent.runs import messages
@@ -210,6 +212,48 @@ class EndFramesTest(parameterized.TestCase):
   def test_other_runs_have_one_part(self):
     config = config_lib.Config(total_environment_frames=1000)
     self.assertEqual(setup.end_frames(config, 10), 1000)
+
+
+class PartsTest(absltest.TestCase):
+  """Parts of deterministic runs."""
+
+  def _config(self, **settings):
+    return config_lib.Config(
+        deterministic=True, num_actors=2, num_actor_groups=1,
+        level_name='catch', agent='mlp', hidden_sizes='8', use_lstm=False,
+        xla='none', num_action_repeats=1, save_checkpoint_frames=40,
+        logdir=self.create_tempdir().full_path, **settings)
+
+  def test_a_stop_between_two_parts_ends_with_the_checkpoint(self):
+    stop = signals.Stop(waits_for='')
+    waits_for = []
+
+    def make_acting(config, part):
+      waits_for.append(stop.waits_for)
+      if part:
+        stop.set()
+      return training.make_acting(config, part)
+
+    config = self._config(batch_size=2, unroll_length=5,
+                          total_environment_frames=200)
+    self.assertEqual(training.run(config, make_acting, stop), 0)
+    self.assertEqual(waits_for, ['', 'the start of the part'])
+    self.assertIn('ckpt-4.index', os.listdir(config.logdir))
+
+  def test_a_part_has_the_only_replay(self):
+    stores, living = [], []
+    make = step_stores.StepStore.__init__
+
+    def make_store(store, *args):
+      living.append(sum(s() is not None for s in stores))
+      stores.append(weakref.ref(store))
+      make(store, *args)
+
+    config = self._config(algorithm='ddqn', min_replay_steps=10, batch_size=4,
+                          replay_steps=100, total_environment_frames=120)
+    with mock.patch.object(step_stores.StepStore, '__init__', make_store):
+      training.run(config, training.make_acting, threading.Event())
+    self.assertEqual(living, [0, 0, 0])
 
 
 class WithoutEffectTest(parameterized.TestCase):
@@ -462,6 +506,16 @@ class LogWithoutOutputsTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/training',
+         catches='test_a_stop_between_two_parts_ends_with_the_checkpoint',
+         rows=(
+        ('a stop between two parts loses nothing',
+         'config.deterministic and number)', 'False)'),
+    )),
+    dict(file='runs/training', catches='test_a_part_has_the_only_replay', rows=(
+        ('the replay of the part before is kept',
+         'part = None  #', 'pass  #'),
+    )),
     dict(file='runs/messages',
          catches='test_settings_that_change_no_level_are_said0', rows=(
         ('settings of other levels are not said', "in _CHANGES\n", "in ()\n"),

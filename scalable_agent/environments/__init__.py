@@ -157,6 +157,7 @@ def make_vec(
   if not isinstance(parts[0], str):
     parts = [functools.partial(_numbered, cast(Factory, part), i)
              for i, part in enumerate(parts, first_index)]
+    make = functools.partial(make, first_index=first_index)
 
   def make_vector(seeds: Sequence[int]) -> VectorEnvironment:
     return make(level_names, parts, seeds, settings, num_threads)

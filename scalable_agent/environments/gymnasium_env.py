@@ -82,7 +82,8 @@ class GymnasiumVector:
   def __init__(self, level_names: Sequence[str],
                factories: Sequence[base.Factory], seeds: Sequence[int],
                settings: EnvironmentSettings, num_threads: int = 0,
-               compiling: str = '', max_resets: int = 0):
+               compiling: str = '', max_resets: int = 0,
+               first_index: int = 0):
     """Starts a process per `settings.environments_per_process` environments.
 
     The same level has the same factory. One step of an environment is
@@ -90,7 +91,8 @@ class GymnasiumVector:
     run in processes. If episodes may begin with work that takes long,
     `compiling` is the message for the start, and steps may take as long as
     starts. A process resets its environments with seeds `max_resets` times, and
-    is then replaced by a new process; 0 for no limit.
+    is then replaced by a new process; 0 for no limit. `first_index` is the
+    number of the first environment in the run, for errors.
 
     Raises:
       errors.EnvironmentSpecError: spaces are unsupported or differ by level.
@@ -120,7 +122,7 @@ class GymnasiumVector:
         structs.ArraySpec(common.actions.shape, common.actions.dtype),
         [int(seed) for seed in seeds], settings.step_timeout_s,
         settings.environments_per_process, bool(compiling),
-        _progress_secs(settings) if compiling else 0)
+        _progress_secs(settings) if compiling else 0, first_index)
     self._compiling = compiling
     self._max_resets = -(-max_resets // settings.environments_per_process)
     self._num_resets = 0  # Of `_workers`.

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterator
 import functools
+import math
 import os
 from typing import NamedTuple
 
@@ -124,9 +125,8 @@ def _unrolls(config: config_lib.Config, spec: structs.EnvironmentSpec,
         lambda: counted.num_items >= config.batch_size)
 
   def draw() -> structs.Sample:
-    sample = replay.draw(1, config.batch_size - num_fresh)
-    # For the next sample.
     selection.anneal(selector, config, learner.num_env_frames)
+    sample = replay.draw(1, config.batch_size - num_fresh)
     return selection.with_used(
         _with_fresh(sample, num_fresh, int(replay.store.end[0])), selector,
         place.collectives.size)
@@ -276,11 +276,13 @@ def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
         f'{sequences} takes {num_frames} frames, and '
         f'--total_environment_frames={config.total_environment_frames}.')
   updates_per_step = declare.used(config.updates_per_step)
-  if updates_per_step * config.total_environment_frames < (
-      place.collectives.size * spec.num_action_repeats):
+  num_frames += math.ceil(config.updates_per_call / updates_per_step) * (
+      place.collectives.size * spec.num_action_repeats)
+  if num_frames > config.total_environment_frames:
     raise errors.ConfigError(
         f'Nothing would be learned: at --updates_per_step={updates_per_step} '
-        'no update is due within --total_environment_frames='
+        f'the first call, of --updates_per_call={config.updates_per_call}, is '
+        f'due after {num_frames} frames, and --total_environment_frames='
         f'{config.total_environment_frames}.')
   return replay_lib.Rate(updates_per_step, min_steps)
 

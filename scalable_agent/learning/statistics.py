@@ -147,7 +147,7 @@ class Mover:
 
   def _count(self, observation: structs.Nest,
              num_columns: int | None = None) -> None:
-    """Sets `counted`, if due, by an observation; None: by all of it.
+    """Sets `counted`, if due, by the first numbers of an observation.
 
     Of an unroll, entries 1 to `T` of at most `num_columns` columns count.
     """
@@ -155,11 +155,13 @@ class Mover:
       self._num_batches += 1
       if self._num_batches.bit_count() == 1:
         seen, _ = instructions.split(observation)
-        if num_columns:
-          num_numbers = sum(math.prod(x.shape) // x.shape[1]
-                            for x in tree.flatten(seen))
-          end = min(max(_MAX_NUMBERS // num_numbers, 1), num_columns)
-          seen = tree.map_structure(lambda x: x[1:, :end], seen)
+        axis = 1 if num_columns else 0
+        num_numbers = sum(math.prod(x.shape) // x.shape[axis]
+                          for x in tree.flatten(seen))
+        end = max(_MAX_NUMBERS // num_numbers, 1)
+        seen = tree.map_structure(
+            lambda x: x[1:, :min(end, num_columns)] if num_columns else x[:end],
+            seen)
         self.counted = self._observations.clipped(seen)
 
   def check(self) -> None:

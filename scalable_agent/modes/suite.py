@@ -88,6 +88,8 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop('the checkpoints of the runs')) as stop:
     flags_by_level = _check_same(config, cells)
+    # An error comes now, and not after all runs.
+    list(_known_cells(config, flags_by_level, parse))
     failures = _run_all(cells, config.jobs, stop)
     if stop.is_set():
       print('Stopped. The same command resumes the suite.', flush=True)
@@ -149,9 +151,18 @@ def _directory(config: config_lib.Config, level: str) -> pathlib.Path:
 def _known_cells(config: config_lib.Config,
                  flags_by_level: Mapping[str, Sequence[str]],
                  parse: Parse) -> Iterator[Cell]:
-  """Yields the runs in the directory, also runs of earlier commands."""
+  """Yields the runs in the directory, also runs of earlier commands.
+
+  Raises ConfigError if this version does not know a flag of an earlier command.
+  """
   for level, of_level in flags_by_level.items():
-    settings = parse(of_level)
+    try:
+      settings = parse(of_level)
+    except (flags.Error, errors.ConfigError) as e:
+      raise errors.ConfigError(
+          f'The flags of {level} in {comparing.SUITE_FILE} of '
+          f'--logdir={config.logdir} are not those of this version: '
+          f'{e} Use another --logdir.') from e
     seeds = [int(path.name[4:])
              for path in _directory(config, level).glob('seed*')
              if path.name[4:].isdecimal()]

@@ -65,6 +65,9 @@ def without_lines(pattern: str) -> Iterator[None]:
   Also drops lines that libraries write. A process of its own filters stderr, so
   that no other line is lost even if this process dies.
   """
+  if sys.stderr is None:  # The program was started with a closed stderr.
+    yield
+    return
   sys.stderr.flush()
   try:
     grep = subprocess.Popen(['grep', '--line-buffered', '-aEv', pattern],
@@ -133,7 +136,8 @@ def end_program(exit_code: int) -> NoReturn:
   """Ends the program without waiting for `LibraryThread`s."""
   _flush_stdout()
   if threads.library_threads():
-    sys.stderr.flush()
+    if sys.stderr:
+      sys.stderr.flush()
     os._exit(exit_code)
   sys.exit(exit_code)
 

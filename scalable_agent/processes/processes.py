@@ -58,7 +58,7 @@ def start(target: Callable[..., None], args: tuple, name: str) -> _Process:
         signals.blocked(signal.SIGINT)):
     if _server_pid.value:
       continue_server()
-    else:
+    elif not _locks:  # Else a start before has failed.
       _prepare_directory()
     is_running = _group_and_session(_server_pid.value)
     with contextlib.nullcontext() if is_running else _mark_server():

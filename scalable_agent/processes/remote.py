@@ -8,6 +8,7 @@ from collections.abc import Callable
 import contextlib
 from multiprocessing import connection
 import operator
+import pickle
 import threading
 from typing import Any
 
@@ -44,9 +45,14 @@ class Remote:
     self._lock = threading.Lock()
     self._pipe, pipe = processes.CONTEXT.Pipe()
     with pipe:
-      self._process = processes.start(
-          _serve, (pipe, gymnasium.vector.utils.CloudpickleWrapper(make)),
-          'remote')
+      try:
+        self._process = processes.start(
+            _serve, (pipe, gymnasium.vector.utils.CloudpickleWrapper(make)),
+            'remote')
+      except (TypeError, pickle.PicklingError) as e:
+        raise errors.UserCodeError(
+            f'{name} cannot be sent to another process: {e}. Make locks, '
+            'connections and the like in the constructor.') from e
     self._answer(starts.TIMEOUT_S)
 
   def call(self, method: str, *args: object) -> Any:

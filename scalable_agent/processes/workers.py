@@ -67,7 +67,7 @@ class Workers:
                action_spec: structs.ArraySpec,
                seeds: Sequence[int], timeout_s: float,
                num_per_process: int = 1, steps_compile: bool = False,
-               ready_period_s: float = 0):
+               ready_period_s: float = 0, first_index: int = 0):
     """Starts the processes and builds the environments in them.
 
     Observations of the `E` environments are dictionaries of arrays. Actions are
@@ -75,13 +75,15 @@ class Workers:
     take `timeout_s` seconds. Starts and resets, and steps with `steps_compile`,
     may take longer if environments share cores. A process steps
     `num_per_process` environments in turn. While environments start, a line
-    every `ready_period_s` says how many are ready; 0 for no lines. Raises
-    EnvironmentProcessError if an environment cannot be built.
+    every `ready_period_s` says how many are ready; 0 for no lines. Errors count
+    environments from `first_index` on. Raises EnvironmentProcessError if an
+    environment cannot be built.
     """
     # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]
                      for start in range(0, len(factories), num_per_process)]
     self._names = tuple(names)
+    self._first_index = first_index
     self._timeout_s = timeout_s
     self._num_per_process = num_per_process
     self._steps_compile = steps_compile
@@ -251,7 +253,7 @@ class Workers:
 
   def _describe(self, indices: Iterable[int]) -> str:
     return 'environment ' + ', '.join(
-        f'{i} ({self._names[i]})' for i in indices)
+        f'{self._first_index + i} ({self._names[i]})' for i in indices)
 
 
 def _check_memory(

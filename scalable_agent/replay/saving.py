@@ -1,12 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Files of a replay of steps; each save writes only new steps. NumPy only.
 
-`replay-<from>-<to>.npz` is a segment: the steps that were added between two
-saves. The numbers are the counts of added steps before and after. `state.npz`
-has the state of the draws at the last save, and the names of its segments. A
-file is written under a temporary name first, and deleted only when no state
-needs the file. So the process may be killed between any two operations: a load
-then finds the last save, or the save before.
+`replay-<number>.npz` is a segment: some of the steps that were added between
+two saves (`replay-<from>-<to>.npz` in older saves). `state.npz` has the state
+of the draws at the last save, and the names of its segments. A file is written
+under a temporary name first, and deleted only when no state needs the file. So
+the process may be killed between any two operations: a load then finds the last
+save, or the save before.
 """
 
 from collections.abc import Iterator
@@ -24,6 +24,8 @@ from scalable_agent.replay import selectors
 from scalable_agent.replay import steps
 from scalable_agent.settings import files
 
+# Limits the memory of a save and of a load: 140 MB with frames of 84x84.
+_SEGMENT_STEPS = 20_000
 _STATE = 'state.npz'
 # Name of a file that a killed run leaves behind.
 TEMPORARY_NAME = r'(state|replay-.+)\.npz\.tmp'
@@ -57,8 +59,9 @@ class Starts(Protocol):
   def form(self) -> str:
     """The sizes of all arrays, in words."""
 
-  def segment(self, start: np.ndarray) -> dict[str, np.ndarray]:
-    """Returns arrays for a segment of the steps from some times on."""
+  def segment(self, start: np.ndarray,
+              end: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns arrays for a segment of the steps from `start` to `end`."""
 
   def restore(self, arrays: dict[str, np.ndarray]) -> None:
     """Adds the starts of all segments, joined."""
@@ -87,17 +90,40 @@ class Saver:
     segments = {name: (start, end)
                 for name, (start, end) in self._segments.items()
                 if np.any((end > oldest) & (end > start))}
-    if np.any(store.count > saved):
-      name = f'replay-{saved.sum()}-{store.count.sum()}.npz'
-      start = np.maximum(saved, oldest)
-      self._write(name, {**_segment(store, start),
-                         **(starts.segment(start) if starts else {})})
-      segments[name] = start, store.count.copy()
-    ends = {name: end.tolist() for name, (_, end) in segments.items()}
-    self._write(_STATE, {
-        **state, 'segments': json.dumps(ends), 'form': _form(store, starts)})
+    if sum(np.sum(end - start) for start, end in segments.values()) > (
+        2 * store.num_slots):
+      # Slow streams need segments that are full of old steps of fast streams.
+      segments, saved = {}, oldest
+    try:
+      segments |= self._write_new(store, np.maximum(saved, oldest), starts)
+      ends = {name: end.tolist() for name, (_, end) in segments.items()}
+      self._write(_STATE, {
+          **state, 'segments': json.dumps(ends), 'form': _form(store, starts)})
+    except OSError:
+      # On a full disk, new segments would take the room of checkpoints.
+      with contextlib.suppress(OSError):
+        self._delete_old()
+      raise
     self._segments = segments
     self._delete_old()
+
+  def _write_new(self, store: steps.StepStore, start: np.ndarray,
+                 starts: Starts | None) -> dict[
+                     str, tuple[np.ndarray, np.ndarray]]:
+    """Writes the steps from the times `start` on; returns the segments."""
+    segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    size = max(_SEGMENT_STEPS // store.num_streams, 1)
+    number = 1 + max((int(re.findall(r'\d+', name)[0])
+                      for name in self._segments), default=-1)
+    while np.any(store.count > start):
+      end = np.minimum(store.count, start + size)
+      name = f'replay-{number + len(segments)}.npz'
+      self._write(name, {
+          **_segment(store, start, end),
+          **(starts.segment(start, end) if starts else {})})
+      segments[name] = start, end
+      start = end
+    return segments
 
   def load(self, store: steps.StepStore, starts: Starts | None = None
            ) -> dict[str, np.ndarray] | None:
@@ -212,14 +238,14 @@ def _names(store: steps.StepStore) -> dict[str, object]:
           if isinstance(observation, dict) else {})
 
 
-def _segment(store: steps.StepStore,
-             start: np.ndarray) -> dict[str, np.ndarray]:
-  """Returns the steps from the times `start` of all streams on, by name."""
-  parts = [_arrays(store.read(stream, int(start[stream]), int(end)))
-           for stream, end in enumerate(store.count)]
+def _segment(store: steps.StepStore, start: np.ndarray,
+             end: np.ndarray) -> dict[str, np.ndarray]:
+  """Returns the steps of all streams at the times `start` to `end`, by name."""
+  parts = [_arrays(store.read(stream, int(first), int(last)))
+           for stream, (first, last) in enumerate(zip(start, end))]
   arrays = {name: np.concatenate([part[name] for part in parts])
             for name in parts[0]}
-  return {**arrays, 'start': start, 'end': store.count}
+  return {**arrays, 'start': start, 'end': end}
 
 
 def _append(store: steps.StepStore, arrays: dict[str, np.ndarray]) -> None:

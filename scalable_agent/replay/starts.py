@@ -117,19 +117,21 @@ class Starts:
     return (f'sequences of {self.length} entries (--burn_in_steps, '
             f'--sequence_length) from states {sizes}')
 
-  def segment(self, start: np.ndarray) -> dict[str, np.ndarray]:
-    """Returns the starts that belong to the steps from the times `start` on.
+  def segment(self, start: np.ndarray,
+              end: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns the starts of the steps at the times `start` to `end`.
 
     The first of these starts can be at the step before, where the last unroll
     ended. `restore` takes the arrays.
     """
-    begin = self._count.copy()
+    begin, stop = self._count.copy(), self._count.copy()
     for stream, count in enumerate(map(int, self._count)):
       numbers = np.arange(max(count - self._ring, 0), count)
       times = self._time[stream, numbers % self._ring]
       begin[stream] -= np.count_nonzero(times >= start[stream] - 1)
-    streams = np.repeat(np.arange(self.num_streams), self._count - begin)
-    number = np.concatenate(list(map(np.arange, begin, self._count)))
+      stop[stream] -= np.count_nonzero(times >= end[stream])
+    streams = np.repeat(np.arange(self.num_streams), stop - begin)
+    number = np.concatenate(list(map(np.arange, begin, stop)))
     _, time, state = self.read(number * self.num_streams + streams)
     return {'starts/stream': streams, 'starts/number': number,
             'starts/time': time,

@@ -17,6 +17,7 @@ import re
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.environments import units
 from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.networks import agents
@@ -306,9 +307,12 @@ def save_spec(logdir: str, spec: structs.EnvironmentSpec) -> None:
 def saved_spec(logdir: str) -> structs.EnvironmentSpec | None:
   """Returns the spec that was written to `logdir`, None if not known."""
   try:
-    return structs.EnvironmentSpec.from_json(
+    spec = structs.EnvironmentSpec.from_json(
         whole_files.read_json(_spec_path(logdir)))
-  except (OSError, LookupError, TypeError, ValueError):
+    units.Units(spec.units)
+    return spec
+  except (ArithmeticError, AttributeError, LookupError, OSError, TypeError,
+          ValueError):
     return None  # An older run, or damaged.
 
 

@@ -162,6 +162,7 @@ def run(config: config_lib.Config,
             part.learner.num_env_frames < config.total_environment_frames)
         part.log.end(has_more)
       has_more = has_more and config.deterministic and not stop.is_set()
+      part = None  # The next part makes a replay of its own.
   if collectives.rank == 0 and checkpointing.latest_number(config.logdir):
     messages.print_next(config.logdir, own_levels.is_registered(
         config.level_name))
@@ -196,13 +197,14 @@ def _open_part(
   Saves a checkpoint and ends the actors at the exit. Each part of a
   deterministic run begins as if the program had been restarted.
   """
-  signals.wait_for(context.stop, '')  # Nothing would be lost.
+  number = setup.number_of_part(config)
+  signals.wait_for(context.stop, 'the start of the part' if (
+      config.deterministic and number) else '')  # Nothing would be lost.
   if config.deterministic:
     tf.keras.backend.clear_session()  # Forgets the dtype, too.
   layers.set_compute_dtype(config.compute_dtype)
   tf.keras.utils.set_random_seed(config.seed)
   with contextlib.ExitStack() as stack:
-    number = setup.number_of_part(config)
     before = setup.settings_before(config) if number else None
     if not number:
       setup.check_first_update(config)

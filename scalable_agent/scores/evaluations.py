@@ -32,7 +32,7 @@ class Evaluation(NamedTuple):
 
   @property
   def mean(self) -> float:
-    """The mean return; with several levels, the mean over levels."""
+    """The mean return; also the mean over levels, unless games were cut."""
     return float(np.mean(self.returns))
 
   @property
