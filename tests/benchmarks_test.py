@@ -64,7 +64,7 @@ _COMMANDS = {
                    '--runs=catch,ddqn_prioritised --repeats=2 --kills=1',
     'device': 'device.py --folder={out} --only=vtrace',
     'device_training': 'device_training.py export --folder={out}',
-    'zoo_picture': 'zoo_picture.py --out={out}/zoo.gif --names=catch,catch '
+    'zoo_picture': 'zoo_picture.py --out={out}/zoo.gif --names=catch,pong '
                    '--seconds=1',
     'local_storm': 'local_storm.py --out={out}/runs --faults=3',
 }
