@@ -185,8 +185,7 @@ def main(argv: Sequence[str]) -> int:
       if config.mode not in ('train', 'suite'):  # Which handle signals.
         # Incomplete directories must be removed.
         stack.enter_context(
-            signals.stop_on_signals(
-                signals.Stop(waits_for='', ends_program=True)))
+            signals.stop_on_signals(signals.Stop(waits_for='')))
       exit_code = run(config) if config.mode != 'suite' else run(
           config, flags.FLAGS, parse)
       sys.stdout.flush()
@@ -262,6 +261,7 @@ def _check(config: config_lib.Config) -> None:
 def run_program() -> None:
   """Runs the program with the arguments of its command; does not return."""
   console.open_closed_streams()
+  signals.is_program = True
   # As with `python FILE.py`: module:function may name a module in here.
   with contextlib.suppress(OSError):  # The directory may have been removed.
     if os.getcwd() not in sys.path:

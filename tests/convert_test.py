@@ -303,7 +303,7 @@ class ConvertTest(parameterized.TestCase):
        # There, 12 steps have 10 n-step returns.
        dict(n_step=3, selector='uniform', unroll_length=12,
             updates_per_step=0.416666667, updates_per_call=20,
-            eval_every_frames=11999)),
+            eval_every_frames=12000)),
       ('PERBuffer.create_factory(size=1000, epsilon=0.0, alpha=0.6, beta=0.4)',
        dict(selector='prioritised', priority_exponent=0.6,
             importance_exponent=0.4, importance_exponent_end=0.4,
@@ -601,8 +601,7 @@ MUTATIONS = (
          'is_factory else call.function'),)),
     dict(file='compat/from_pytorchrl', catches=(
         'ConvertTest.test_environments_of_pytorchrl0'), rows=(
-        ('frames without repeats', 'int(test_every / per_step) * repeats',
-         'int(test_every / per_step)'),
+        ('frames without repeats', '// updates * repeats', '// updates'),
         ('an Atari game without repeats', '4 if is_atari else 1', '1'))),
     dict(file='compat/from_pytorchrl', catches=(
         'ConvertTest.test_environments_of_pytorchrl1'), rows=(

@@ -118,6 +118,19 @@ class WrongFlagTest(absltest.TestCase):
       self.assertEqual(run.returncode, code, run.stderr)
       self.assertIn(text, run.stdout + run.stderr)
 
+  def test_a_signal_may_end_the_program_only(self):
+    code = ('import contextlib, sys\n'
+            'from scalable_agent import experiment\n'
+            'from scalable_agent.processes import signals\n'
+            'found = [signals.is_program]\n'
+            'sys.argv = ["experiment.py", "--help"]\n'
+            'with contextlib.suppress(SystemExit):\n'
+            '  experiment.run_program()\n'
+            'print(found, signals.is_program)')
+    self.assertEqual(subprocess.check_output(
+        [sys.executable, '-c', code], cwd=_ROOT, text=True).splitlines()[-1],
+                     '[False] True')
+
   def test_closed_streams(self):
     for number in 1, 2:
       run = subprocess.run(

@@ -361,6 +361,9 @@ class ResumeTest(parameterized.TestCase):
         errors.ConfigError, 'of --updates_per_call=2, is due after 76 frames'):
       self._train(_Learner(2), **settings, total_environment_frames=75)
     self._train(_Learner(2), **settings, total_environment_frames=76)
+    # As floats, 21 / .7 is more than 30.
+    self._train(_Learner(21), updates_per_step=.7, updates_per_call=21,
+                total_environment_frames=70)
 
   def test_a_replay_of_an_earlier_part_is_not_used(self):
     learner = _Learner(2)
@@ -505,7 +508,8 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
         '--min_replay_steps takes 80 frames, and --total_environment_frames='
         '80.$'):
       _take(_config(num_action_repeats=2, total_environment_frames=80), 1)
-    _take(_config(num_action_repeats=2, total_environment_frames=81), 1)
+    # Two updates, each for two steps of two frames, make a call.
+    _take(_config(num_action_repeats=2, total_environment_frames=88), 1)
 
   def test_too_large_for_the_memory(self):
     env = environments.make_vec(['counting'], [0], _config())
@@ -736,8 +740,8 @@ class UnrollsTest(parameterized.TestCase, tf.test.TestCase):
         num_added += num_fresh
         self.assertAllEqual(batch.positions[:num_fresh],
                             np.arange(num_added - num_fresh, num_added))
-      elif index % 2 == 0:
-        num_added += 6
+      elif index % 2 == 0:  # A batch needs eight unrolls.
+        num_added += 6 if index else 12
       _check_unrolls(self, batch, num_added, entries, states)
       seen.update(batch.positions.tolist())
     self.assertGreater(len(seen), .8 * num_added)
@@ -1091,8 +1095,8 @@ MUTATIONS = (
          catches='test_a_run_without_an_update_is_refused', rows=(
         ('the warm-up is left out', 'num_frames += math.ceil(',
          'num_frames = math.ceil('),
-        ('one update of a call', 'config.updates_per_call / updates_per_step',
-         '1 / updates_per_step'),
+        ('one update of a call', 'math.ceil(config.updates_per_call / ',
+         'math.ceil(1 / '),
     )),
     dict(file='learning/sources',
          catches='UnrollsTest.test_the_exponent_of_weights_rises', rows=(

@@ -54,15 +54,16 @@ class FirstUpdateTest(parameterized.TestCase):
     self.assertEqual(_config(**settings).num_first_frames, expected)
 
   @parameterized.parameters(
-      (dict(batch_size=4, unroll_length=5), 'batch_size=4'),
+      (dict(batch_size=4, unroll_length=5), 'batch_size=4 unrolls'),
       (dict(batch_size=4, unroll_length=5, replay_capacity=9,
-            unrolls_per_collect=2), 'batch_size=4'),
+            unrolls_per_collect=2),
+       'batch_size=4 unrolls, in collections of --unrolls_per_collect=2,'),
       (dict(algorithm='appo', num_actors=4, unroll_length=5),
-       'unrolls_per_collect=4'))
-  def test_a_batch_that_is_never_full_is_refused(self, settings, name):
+       'unrolls_per_collect=4 unrolls'))
+  def test_a_batch_that_is_never_full_is_refused(self, settings, unrolls):
     setup.check_first_update(_config(total_environment_frames=20, **settings))
     with self.assertRaisesRegex(
-        errors.ConfigError, f'^Nothing would be learned: --{name} unrolls of '
+        errors.ConfigError, f'^Nothing would be learned: --{unrolls} of '
         '--unroll_length=5 steps take 20 frames, and '
         '--total_environment_frames=19.$'):
       setup.check_first_update(_config(total_environment_frames=19, **settings))

@@ -223,12 +223,12 @@ class SavingTest(parameterized.TestCase):
   def test_files_of_a_slow_stream_stay_small(self):
     directory = self.create_tempdir().full_path
     rng = np.random.default_rng(6)
-    logs = [replay_logs.random_log(rng, s, 400, 0.3) for s in (0, 1)]
+    logs = [replay_logs.random_log(rng, s, 1200, 0.3) for s in (0, 1)]
     replay, most = _make(), 0
-    for start in range(0, 400, 5):
-      replay.add(replay_logs.unroll(logs, [0], start, 5))
-      if start % 50 == 0:
-        replay.add(replay_logs.unroll(logs, [1], start // 10, 5))
+    for start in range(60):  # A ring for each step of the other stream.
+      for offset in (0, 10):
+        replay.add(replay_logs.unroll(logs, [0], 20 * start + offset, 10))
+      replay.add(replay_logs.unroll(logs, [1], start, 1))
       replay.save(directory, {'num_steps': start})
       segments = [n for n in os.listdir(directory) if n != 'state.npz']
       most = max(most, sum(len(np.load(
@@ -237,8 +237,8 @@ class SavingTest(parameterized.TestCase):
       copy.load(shutil.copytree(
           directory, os.path.join(self.create_tempdir().full_path, 'copy')))
       _assert_equal(copy, replay)
-    # Two rings, and the steps of two saves.
-    self.assertLessEqual(most, 2 * 2 * _LENGTH + 2 * 10)
+    # Two rings, and the steps of a save.
+    self.assertLessEqual(most, 2 * 2 * _LENGTH + _LENGTH + 1)
 
   def test_streams_begin_anew_after_a_resume(self):
     directory = self.create_tempdir().full_path
@@ -302,6 +302,36 @@ class SavingTest(parameterized.TestCase):
           [n for n in os.listdir(directory) if n.endswith('.tmp')])
     self.assertGreater(at, 4)  # The last one was not killed.
     self.assertEqual(starts, {60, 65})
+
+  def test_a_kill_in_the_first_save_after_damage(self):
+    at, killed = 0, True
+    while killed:
+      at += 1
+      directory = self.create_tempdir().full_path
+      logs, old, new = _logs(), _make(), _make()
+      for start in range(0, 30, 5):
+        _add(old, logs, start)
+        old.save(directory, {'start': start})
+      first, *_ = sorted(os.listdir(directory))
+      os.truncate(os.path.join(directory, first), 9)
+      with self.assertRaises(replay_lib.DamagedError):
+        _make().load(directory)
+      killed = False
+      for start in range(30, 50, 5):
+        _add(new, logs, start)
+      try:
+        with _Kill(at), mock.patch.object(saving, '_SEGMENT_STEPS', 8):
+          new.save(directory, {'start': -1})
+      except _Killed:
+        killed = True
+      copy = _make()
+      try:
+        self.assertEqual(copy.load(directory), {'start': -1})
+      except replay_lib.DamagedError:
+        self.assertTrue(killed)
+      else:
+        _assert_equal(copy, new)
+    self.assertGreater(at, 8)
 
   def test_a_kill_while_loading(self):
     directory = self.create_tempdir().full_path
@@ -388,8 +418,13 @@ MUTATIONS = (
     )),
     dict(file='replay/saving',
          catches='test_a_kill_between_any_two_operations', rows=(
-        ('numbers of segments begin anew', 'for name in self._segments)',
-         'for name in ())'),
+        ('numbers of segments begin anew', 'os.listdir(self._directory)) if',
+         '[]) if'),
+    )),
+    dict(file='replay/saving',
+         catches='test_a_kill_in_the_first_save_after_damage', rows=(
+        ('only segments that were loaded count',
+         'os.listdir(self._directory)) if', 'self._segments) if'),
     )),
     dict(file='replay/saving', catches='test_files_of_a_slow_stream_stay_small',
          rows=(

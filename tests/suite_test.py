@@ -440,7 +440,8 @@ class SuiteTest(parameterized.TestCase):
     code, _, error = self._main(level_name='catch')
     self.assertEqual(code, 2)
     self.assertIn('The flags of memory in suite.json of ', error)
-    self.assertIn("Unknown command line flag 'of_another_version'", error)
+    self.assertIn("Unknown command line flag 'of_another_version'. Use another "
+                  '--logdir.', error)
     path.write_text('[]')
     code, _, error = self._main(level_name='catch')
     self.assertEqual(code, 2)

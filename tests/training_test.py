@@ -237,7 +237,7 @@ class PartsTest(absltest.TestCase):
     config = self._config(batch_size=2, unroll_length=5,
                           total_environment_frames=200)
     self.assertEqual(training.run(config, make_acting, stop), 0)
-    self.assertEqual(waits_for, ['', 'the start of the part'])
+    self.assertEqual(waits_for, ['', 'the start of the next part'])
     self.assertIn('ckpt-4.index', os.listdir(config.logdir))
 
   def test_a_part_has_the_only_replay(self):
@@ -510,7 +510,8 @@ MUTATIONS = (
          catches='test_a_stop_between_two_parts_ends_with_the_checkpoint',
          rows=(
         ('a stop between two parts loses nothing',
-         'config.deterministic and number)', 'False)'),
+         "signals.wait_for(stop, 'the start of the next part')",
+         "signals.wait_for(stop, '')"),
     )),
     dict(file='runs/training', catches='test_a_part_has_the_only_replay', rows=(
         ('the replay of the part before is kept',

@@ -316,7 +316,8 @@ def _add_cadence(result: converted.Converted,
     result.flags |= {
         'unroll_length': every, 'updates_per_step': per_step,
         'updates_per_call': updates,
-        'eval_every_frames': int(test_every / per_step) * repeats}
+        'eval_every_frames': (
+            test_every * every * num_environments // updates * repeats)}
   except (ArithmeticError, ValueError):
     result.notes['num_updates, update_every, test_every, n_step'] = (
         'A number is not known, or is 0: set --unroll_length, '

@@ -83,7 +83,8 @@ class Family(NamedTuple):
     levels: the module of the adapter.
     kind: for errors. One vector plays levels of one kind.
     make_vector: makes a vector of `E` level names, the `E` results of
-      `look_up`, `E` seeds, settings, and a number of threads.
+      `look_up`, `E` seeds, settings, and a number of threads; from factories
+      with `first_index`, the number of the first environment in the run.
   """
   levels: Levels
   kind: str

@@ -2,6 +2,7 @@
 """Sources: the road from unrolls in the inbox to samples."""
 
 from collections.abc import Callable, Iterator
+import fractions
 import functools
 import math
 import os
@@ -276,8 +277,9 @@ def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
         f'{sequences} takes {num_frames} frames, and '
         f'--total_environment_frames={config.total_environment_frames}.')
   updates_per_step = declare.used(config.updates_per_step)
-  num_frames += math.ceil(config.updates_per_call / updates_per_step) * (
-      place.collectives.size * spec.num_action_repeats)
+  # The exact decimal fraction, like `replay.Rate`.
+  num_frames += math.ceil(config.updates_per_call / fractions.Fraction(
+      str(updates_per_step))) * place.collectives.size * spec.num_action_repeats
   if num_frames > config.total_environment_frames:
     raise errors.ConfigError(
         f'Nothing would be learned: at --updates_per_step={updates_per_step} '

@@ -162,7 +162,7 @@ def _known_cells(config: config_lib.Config,
       raise errors.ConfigError(
           f'The flags of {level} in {comparing.SUITE_FILE} of '
           f'--logdir={config.logdir} are not those of this version: '
-          f'{e} Use another --logdir.') from e
+          f'{str(e).removesuffix(".")}. Use another --logdir.') from e
     seeds = [int(path.name[4:])
              for path in _directory(config, level).glob('seed*')
              if path.name[4:].isdecimal()]

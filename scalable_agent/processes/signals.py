@@ -21,8 +21,9 @@ _PR_SET_PDEATHSIG = 1  # From <linux/prctl.h>.
 _LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
 
 
-# Whether the signals are those of the command-line program.
-_is_program = False
+# Set by the command-line program. The process of a caller of `train` has more
+# to do than to train.
+is_program = False
 
 
 class Stopped(KeyboardInterrupt):
@@ -34,17 +35,14 @@ class Stop(threading.Event):
 
   `waits_for` is the work that must be finished before the program ends, in
   words. If the work takes long, the user is told. If empty, there is nothing
-  new to save: the signal raises `Stopped`. A process that still does not end is
-  ended after a few seconds, but only within a `Stop` that `ends_program`: the
-  process of a caller of `train` has more to do. `number` is that of the signal,
-  0 before a signal.
+  new to save: the signal raises `Stopped`, and a program (`is_program`) that
+  still does not end is ended after a few seconds. `number` is that of the
+  signal, 0 before a signal.
   """
 
-  def __init__(self, waits_for: str = 'the end of the training',
-               ends_program: bool = False) -> None:
+  def __init__(self, waits_for: str = 'the end of the training') -> None:
     super().__init__()
     self.waits_for = waits_for
-    self.ends_program = ends_program
     self.number = 0
 
 
@@ -62,7 +60,6 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   within half a second: then both count as one. SIGHUP stays ignored under
   nohup. In a thread other than the main thread, signals are not handled.
   """
-  global _is_program
   stop = Stop() if stop is None else stop
   if threading.current_thread() is not threading.main_thread():
     yield stop  # Python allows handlers in the main thread only.
@@ -88,11 +85,9 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   watcher.start()
   previous_wakeup = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
   previous = [signal.signal(number, handle) for number in numbers]
-  was_program, _is_program = _is_program, _is_program or stop.ends_program
   try:
     yield stop
   finally:
-    _is_program = was_program
     for number, handler in zip(numbers, previous):
       signal.signal(number, handler)
     signal.set_wakeup_fd(previous_wakeup)
@@ -124,7 +119,7 @@ def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
           return
         if data[0] in numbers:
           _die(data[0])
-      elif not stop.waits_for and _is_program:
+      elif not stop.waits_for and is_program:
         print('Ended by a signal before there was anything new to save.',
               file=sys.stderr, flush=True)
         os._exit(128 + number)

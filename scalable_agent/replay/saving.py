@@ -24,12 +24,12 @@ from scalable_agent.replay import selectors
 from scalable_agent.replay import steps
 from scalable_agent.settings import files
 
-# Limits the memory of a save and of a load: 140 MB with frames of 84x84.
-_SEGMENT_STEPS = 20_000
+# Limits the memory of a save: 140 MB with frames of 84x84.
+_SEGMENT_STEPS = 10_000
 _STATE = 'state.npz'
 # Name of a file that a killed run leaves behind.
 TEMPORARY_NAME = r'(state|replay-.+)\.npz\.tmp'
-_FILE = re.compile(r'(replay-\d+(-\d+)?|state)\.npz(\.tmp)?')
+_FILE = re.compile(r'(replay-(\d+)(-\d+)?|state)\.npz(\.tmp)?')
 
 
 class DamagedError(errors.CheckpointError):
@@ -113,8 +113,10 @@ class Saver:
     """Writes the steps from the times `start` on; returns the segments."""
     segments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     size = max(_SEGMENT_STEPS // store.num_streams, 1)
-    number = 1 + max((int(re.findall(r'\d+', name)[0])
-                      for name in self._segments), default=-1)
+    # Also after a damaged save, whose state still names its segments.
+    number = 1 + max((int(match[2]) for match in map(
+        _FILE.fullmatch, os.listdir(self._directory)) if match and match[2]),
+                     default=-1)
     while np.any(store.count > start):
       end = np.minimum(store.count, start + size)
       name = f'replay-{number + len(segments)}.npz'
@@ -153,6 +155,7 @@ class Saver:
         if key.startswith('starts/'):
           of_starts.setdefault(key, []).append(arrays[key])
       self._segments[name] = arrays['start'], arrays['end']
+      del arrays  # The next segment needs the memory.
     if starts and of_starts:
       starts.restore({
           key: np.concatenate(parts) for key, parts in of_starts.items()})

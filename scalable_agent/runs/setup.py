@@ -127,10 +127,13 @@ def check_first_update(config: sections.AllSections) -> None:
   # `sources` checks the warm-up of a replay of steps.
   if not config.is_off_policy and (
       config.num_first_frames > config.total_environment_frames):
-    name = ('unrolls_per_collect' if config.unrolls_per_collect
-            >= config.batch_size else 'batch_size')
+    size, batch_size = config.unrolls_per_collect, config.batch_size
+    unrolls = (f'--batch_size={batch_size} unrolls' if not size else
+               f'--unrolls_per_collect={size} unrolls' if size >= batch_size
+               else f'--batch_size={batch_size} unrolls, in collections of '
+                    f'--unrolls_per_collect={size},')
     raise errors.ConfigError(
-        f'Nothing would be learned: --{name}={getattr(config, name)} unrolls '
+        f'Nothing would be learned: {unrolls} '
         f'of --unroll_length={config.unroll_length} steps take '
         f'{config.num_first_frames:,} frames, and --total_environment_frames='
         f'{config.total_environment_frames}.')

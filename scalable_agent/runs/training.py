@@ -148,6 +148,7 @@ def run(config: config_lib.Config,
       stop, 'the update in progress and the checkpoint')
   with context_lib.open_context(
       config, stop, collectives, reports, say) as context:
+    signals.wait_for(stop, '')  # Nothing would be lost.
     has_more = True
     while has_more:
       with _open_part(config, make_acting, context, addons) as part:
@@ -162,6 +163,7 @@ def run(config: config_lib.Config,
             part.learner.num_env_frames < config.total_environment_frames)
         part.log.end(has_more)
       has_more = has_more and config.deterministic and not stop.is_set()
+      signals.wait_for(stop, 'the start of the next part')
       part = None  # The next part makes a replay of its own.
   if collectives.rank == 0 and checkpointing.latest_number(config.logdir):
     messages.print_next(config.logdir, own_levels.is_registered(
@@ -198,8 +200,6 @@ def _open_part(
   deterministic run begins as if the program had been restarted.
   """
   number = setup.number_of_part(config)
-  signals.wait_for(context.stop, 'the start of the part' if (
-      config.deterministic and number) else '')  # Nothing would be lost.
   if config.deterministic:
     tf.keras.backend.clear_session()  # Forgets the dtype, too.
   layers.set_compute_dtype(config.compute_dtype)
