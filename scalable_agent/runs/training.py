@@ -130,8 +130,7 @@ def run(config: config_lib.Config,
     make_acting: makes the actors, from the settings and the part's number.
     stop: ends the training of all learners when set in one learner.
     collectives: connects several learners, of which only learner 0 writes to
-      the log directory. The first sum counts the learners that were stopped
-      before their actors were ready. If the count is not 0, all learners end.
+      the log directory. A stop before the actors are ready ends all learners.
     reports: episodes and counts that the other learners send to learner 0.
     say: takes lines of this learner for the user; only learner 0 prints.
   """
@@ -162,8 +161,9 @@ def run(config: config_lib.Config,
         has_more = (
             part.learner.num_env_frames < config.total_environment_frames)
         part.log.end(has_more)
-      has_more = has_more and config.deterministic and not stop.is_set()
-      signals.wait_for(stop, 'the start of the next part')
+      if has_more := (
+          has_more and config.deterministic and not stop.is_set()):
+        signals.wait_for(stop, 'the start of the next part')
       part = None  # The next part makes a replay of its own.
   if collectives.rank == 0 and checkpointing.latest_number(config.logdir):
     messages.print_next(config.logdir, own_levels.is_registered(
