@@ -545,8 +545,8 @@ MUTATIONS = (
     )),
     dict(file='environments/trial', catches='test_flags', rows=(
         ('groups for long episodes, too',
-         'num_environments * reset_s / length > step_s + _POLICY_STEP_S)',
-         'True)'),
+         'num_environments * self.reset_s_per_step\n'
+         '        > self.mean_step_s + _POLICY_STEP_S)', 'True)'),
     )),
     dict(file='modes/check', catches='test_arguments_of_the_environment',
          rows=(
@@ -554,8 +554,8 @@ MUTATIONS = (
          '      num_action_repeats=config.num_action_repeats,', ''),
     )),
     dict(file='modes/check', catches='test_flags', rows=(
-        ('resets are free', 'step_s + reset_s / length < _SHORT_STEP_S',
-         'step_s < _SHORT_STEP_S'),
+        ('resets are free', ' + facts.reset_s_per_step < _SHORT_STEP_S',
+         ' < _SHORT_STEP_S'),
     )),
     dict(file='modes/check',
          catches='test_the_command_has_the_given_flags_of_the_environment',

@@ -93,16 +93,25 @@ class Facts(NamedTuple):
   can_use_hindsight: bool = False
   unused_masks: Sequence[str] = ()
 
+  @property
+  def mean_step_s(self) -> float:
+    """Seconds of a step, without resets."""
+    return self.step_s / len(self.rewards)
+
+  @property
+  def reset_s_per_step(self) -> float:
+    """Seconds of a reset, spread over the steps of an episode."""
+    length = float(np.mean(self.lengths or [len(self.rewards)]))
+    return self.reset_s / self.num_resets / length
+
   def resets_hold_up(self, num_environments: int) -> bool:
     """Whether a group of environments mostly waits for resets.
 
     A group waits for each reset of each environment of the group.
     """
-    reset_s = self.reset_s / self.num_resets
-    step_s = self.step_s / len(self.rewards)
-    length = float(np.mean(self.lengths or [len(self.rewards)]))
-    return reset_s > _SLOW_RESET_S and (
-        num_environments * reset_s / length > step_s + _POLICY_STEP_S)
+    return self.reset_s / self.num_resets > _SLOW_RESET_S and (
+        num_environments * self.reset_s_per_step
+        > self.mean_step_s + _POLICY_STEP_S)
 
 
 _Trace = list[tuple[dict[str, np.ndarray], float]]

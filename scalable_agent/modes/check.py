@@ -104,7 +104,6 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
 
   `has_processes`: whether training steps such environments in processes.
   """
-  step_s = facts.step_s / len(facts.rewards)
   recipe, reason = _recipe(facts)
   flags: dict[str, str] = {}
   remarks = [*_about_rules(facts), *_about_episodes(facts),
@@ -115,15 +114,13 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
   mean_size = _mean_size(facts.rewards)
   if recipe == 'sac_vectors' and mean_size > _LARGE_REWARD:
     flags['reward_scale'] = f'{float(f"{1 / mean_size:.0e}"):g}'
-  reset_s = facts.reset_s / facts.num_resets
-  length = float(np.mean(facts.lengths or [len(facts.rewards)]))
   if not has_processes:
     pass  # C++ threads need no flags.
   elif facts.resets_hold_up(_NUM_ACTORS):
     flags['num_actor_groups'] = str(_NUM_ACTORS)
     remarks.append('Resets are slow: in groups of one, an environment waits '
                    "for its own resets only (--num_actor_groups).")
-  elif step_s + reset_s / length < _SHORT_STEP_S:
+  elif facts.mean_step_s + facts.reset_s_per_step < _SHORT_STEP_S:
     flags['environments_per_process'] = '8'
   return Advice(recipe, reason, flags, remarks)
 
@@ -168,7 +165,7 @@ def _about_episodes(facts: trial.Facts) -> Iterator[str]:
 
 def _about_steps(recipe: str, facts: trial.Facts) -> Iterator[str]:
   """Yields a remark if other algorithms fit the time of a step."""
-  is_slow = facts.step_s / len(facts.rewards) >= _SLOW_STEP_S
+  is_slow = facts.mean_step_s >= _SLOW_STEP_S
   if recipe == 'sac_vectors' and not is_slow:
     yield ('Steps are fast: appo_vectors needs more frames, but may reach the '
            'same return in less time.')

@@ -60,6 +60,8 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
       levels_lib.level_names(config.level_name, config.is_test)))
   # A wrong level ends the test now, not after hours on the levels before it.
   environments.check_levels(level_names, config)
+  if not os.access(config.logdir, os.W_OK):
+    print(f'{config.logdir} cannot be written: the table is only printed.')
   num_envs = _num_environments(config, trained_with)
   print(f'Environments that play at a time: {num_envs}.', flush=True)
   policy, path, rows = None, None, []
