@@ -209,12 +209,14 @@ class _Truth:
     return eta
 
   def _mpo(self, groups):
-    settings, then = self.settings, self.t.next_observation
+    settings, now = self.settings, self.t.observation
     softplus = lambda x: np.log1p(np.exp(x)) + 1e-8
     given, learned = ([softplus(d) for d in of['duals']]
                       for of in (self.groups, groups))
-    p_t = [_softmax(row) for row in self._tables(self.targets[:4], then)]
-    q_t = self._smallest(self.targets[4:], then)
+    p_t, next_p_t = ([_softmax(row) for row in self._tables(
+        self.targets[:4], x)] for x in (now, self.t.next_observation))
+    q_t = self._smallest(self.targets[4:], now)
+    next_q_t = self._smallest(self.targets[4:], self.t.next_observation)
     dual = 0
     if settings.exact_temperature:
       eta = self._eta(q_t, p_t, settings.epsilon_temperature)
@@ -225,13 +227,13 @@ class _Truth:
           for p, q in zip(p_t, q_t)]))
     weights = [_softmax(np.log(p) + q / eta) for p, q in zip(p_t, q_t)]
     log_p = lambda net: [np.log(_softmax(row))
-                         for row in self._tables(net, then)]
+                         for row in self._tables(net, now)]
     kl = lambda net: np.mean([np.sum(p * (np.log(p) - other))
                               for p, other in zip(p_t, log_p(net))])
     policy = -np.mean([np.sum(w * row) for w, row in zip(
         weights, log_p(groups['policy']))])
     return {'critic': self._critic(groups, [
-        np.sum(p * q) for p, q in zip(p_t, q_t)]),
+        np.sum(p * q) for p, q in zip(next_p_t, next_q_t)]),
             'policy': policy + given[0] * kl(groups['policy']),
             'duals': dual + learned[0] * (
                 settings.epsilon_mean - kl(self.groups['policy']))}

@@ -207,6 +207,22 @@ class ObservationsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(found.dtype, tf.float32)
     self.assertAllClose(found, [[.001 / np.sqrt(1e-7 + 1e-5)]], rtol=1e-2)
 
+  @parameterized.parameters(
+      (structs.ActionSpec(size=2), [tf.zeros([3, 2])]),
+      (structs.ActionSpec((4,)), []))
+  def test_critics_in_bfloat16_see_small_differences(self, action_spec, inputs):
+    self.addCleanup(layers.set_compute_dtype, 'float32')
+    layers.set_compute_dtype('bfloat16')
+    normaliser = _normaliser((2,), mean=[1000, 0], variance=[1, 1])
+    make = lambda observation_normaliser: factory.make_critic(
+        'mlp', structs.ArraySpec((2,), _FLOAT), action_spec, hidden_sizes=[8],
+        activation='relu', seed=1,
+        observation_normaliser=observation_normaliser)
+    seen = tf.constant([[999., 1], [1000.5, 0], [1001, -1]])
+    found = make(normaliser)(seen, *inputs)
+    self.assertAllClose(found, make(None)(normaliser(seen), *inputs))
+    self.assertLen(np.unique(tf.reshape(found, [3, -1])[:, 0]), 3)
+
 
 class ChoiceTest(parameterized.TestCase):
   _SPEC = {'speed': _VECTOR, 'camera': structs.ArraySpec((8, 8, 3), _BYTE),
@@ -1203,6 +1219,11 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='networks/critics',
+         catches='test_critics_in_bfloat16_see_small_differences', rows=(
+        ('observations are rounded before their mean is subtracted',
+         'super().__init__(autocast=False)', 'super().__init__()'),
+    )),
     dict(file='learning/learner',
          catches='test_statistics_move_after_the_last_update_of_a_collection',
          rows=(

@@ -46,10 +46,10 @@ _CASES = {
     'sac_zero': ('sac', _BOX, dict(target_entropy_per_part=0.0)),
     'sac_discrete_zero': ('sac', _DISCRETE, dict(target_entropy_ratio=0.0)),
     'mpo': ('mpo', _BOX, dict(
-        num_samples=3, epsilon_mean=0.7, epsilon_scale=0.2)),
-    'mpo_two_critics': ('mpo', _BOX, dict(num_samples=3, num_critics=2)),
+        num_samples=5, epsilon_mean=0.7, epsilon_scale=0.2)),
+    'mpo_two_critics': ('mpo', _BOX, dict(num_samples=5, num_critics=2)),
     'mpo_exact': ('mpo', _BOX, dict(
-        num_samples=3, exact_temperature=True, epsilon_temperature=0.05)),
+        num_samples=5, exact_temperature=True, epsilon_temperature=0.05)),
     'mpo_discrete': ('mpo', _DISCRETE, dict(num_critics=2)),
     'mpo_discrete_exact': ('mpo', _DISCRETE, dict(exact_temperature=True)),
 }
@@ -313,11 +313,13 @@ class _Truth:
     return weights / np.sum(weights, 0), dual
 
   def _mpo_discrete(self, groups, duals):
-    t, settings = self.transitions, self.settings
-    o = t.next_observation
-    p_t = _softmax(_dense(self.targets[:4], o))
-    q_t = np.min([_values(net, o) for net in _networks(self.targets[4:])], 0)
-    value_t = np.sum(p_t * q_t, -1)
+    o, settings = self.transitions.observation, self.settings
+    p_t, next_p_t = (_softmax(_dense(self.targets[:4], x))
+                     for x in (o, self.transitions.next_observation))
+    q_t, next_q_t = (
+        np.min([_values(net, x) for net in _networks(self.targets[4:])], 0)
+        for x in (o, self.transitions.next_observation))
+    value_t = np.sum(next_p_t * next_q_t, -1)
     weights, dual = self._e_step(
         q_t.T, settings.epsilon_temperature, p_t.T, duals, 'eta')
     kl = lambda net: np.mean(np.sum(
@@ -330,19 +332,22 @@ class _Truth:
     return value_t, {'policy': policy, 'duals': dual}
 
   def _mpo_box(self, groups, duals):
-    t, settings = self.transitions, self.settings
-    o, num_samples = t.next_observation, settings.num_samples
-    mean_t, std_t = _gaussian(self.targets[:4], o)
-    actions = mean_t + std_t * _noise(
-        (num_samples, *mean_t.shape), self.seed)
-    inside = np.clip(actions, -1, 1)
-    q_t = np.array([
-        np.min([_values(net, o, a) for net in _networks(self.targets[4:])], 0)
-        for a in inside])
-    prior = np.full_like(q_t, 1 / num_samples)
+    o, settings = self.transitions.observation, self.settings
+    seeds = _two_seeds(self.seed)
+
+    def sample(o, number, seed):
+      mean, std = _gaussian(self.targets[:4], o)
+      actions = mean + std * _noise((number, *mean.shape), seed)
+      return mean, std, actions, np.array([
+          np.min([_values(net, o, a) for net in _networks(self.targets[4:])], 0)
+          for a in np.clip(actions, -1, 1)])
+
+    mean_t, std_t, actions, q_t = sample(o, settings.num_samples, seeds[0])
+    *_, next_q_t = sample(self.transitions.next_observation, 2, seeds[1])
+    prior = np.full_like(q_t, 1 / settings.num_samples)
     weights, dual = self._e_step(
         q_t, settings.epsilon_temperature, prior, duals, 'eta')
-    costs = -np.sqrt(np.sum((actions - inside)**2, -1))
+    costs = -np.sqrt(np.sum((actions - np.clip(actions, -1, 1))**2, -1))
     more_weights, more_dual = self._e_step(
         costs, settings.epsilon_bounds, prior, duals, 'eta_bounds')
     weights, dual = weights + more_weights, dual + more_dual
@@ -362,7 +367,7 @@ class _Truth:
       policy += np.sum(duals['given'][name] * kls(groups['policy'])[name])
       dual += np.sum(duals['learned'][name] * (
           epsilon - kls(self.groups['policy'])[name]))
-    return np.mean(q_t, 0), {'policy': policy, 'duals': dual}
+    return np.mean(next_q_t, 0), {'policy': policy, 'duals': dual}
 
   def gradients(self, group, step=1e-6):
     """Returns the slopes of the loss of a group, one by one."""
@@ -1114,8 +1119,8 @@ MUTATIONS = (
          'mpo.gaussian_kls(online, target),',
          '2 * mpo.gaussian_kls(online, target)[:1],'),
         ('bounds left out of the weights',
-         'action_weights + bounds_weights, importance_weights)',
-         'action_weights, importance_weights)'),
+         'action_weights + bounds_weights, seen.weights)',
+         'action_weights, seen.weights)'),
         ('bounds left out of the duals', '    duals_loss += bounds_loss\n',
          ''),
         ('bounds of means and deviations swapped',
@@ -1124,13 +1129,20 @@ MUTATIONS = (
         ('penalty left out', '      policy_loss += penalty\n',
          ''),
         ('greedy value instead of the mean',
-         'value_t = tf.reduce_mean(q_t, axis=0)',
-         'value_t = tf.reduce_max(q_t, axis=0)'),
+         'value_t = tf.reduce_mean(next_q_t, axis=0)',
+         'value_t = tf.reduce_max(next_q_t, axis=0)'),
+        ("the policy learns at o'", 'self._samples(\n        seen.target.now',
+         'self._samples(\n        seen.target.next'),
+        ('the value of o', 'self._samples(\n        seen.target.next',
+         'self._samples(\n        seen.target.now'),
+        ('the same noise twice', '-(-num_samples // 4), seeds[1])',
+         '-(-num_samples // 4), seeds[0])'),
+        ('samples of the online policy',
+         'distributions.normal(self._target.model.params(',
+         'distributions.normal(self.agent.params('),
     )),
     dict(file='algorithms/mpo',
          catches='test_duals_of_mpo_are_projected', rows=(
-        ('samples of the online policy', 'target.sample(seed,',
-         'online.sample(seed,'),
         ('duals not projected',
          '    for dual in self._duals.values():\n'
          '      dual.assign(mpo.projected_dual(dual))\n',
@@ -1140,8 +1152,10 @@ MUTATIONS = (
          catches='test_losses_errors_and_gradients_mpo_discrete_weighted',
          rows=(
         ('online policy instead of the target',
-         'params_t = self._target.model.params(observation_t)',
-         'params_t = self.agent.params(observation_t)'),
+         'map(self._target.model.params, seen.target)',
+         'map(self.agent.params, seen.target)'),
+        ("the policy learns at o', discrete", 'q_t, next_q_t = (',
+         'next_q_t, q_t = ('),
         ('penalty left out, discrete', 'return value_t, policy_loss + penalty,',
          'return value_t, policy_loss,'),
         ('weights of the replay left out',

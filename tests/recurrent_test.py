@@ -810,11 +810,11 @@ MUTATIONS = (
          'seen.critic_weights',
          'seen.weights'),
         ('the policy learns fewer steps, continuous',
-         'params_t, seen.weights, seed)',
-         'params_t, seen.critic_weights, seed)'),
+         'action_weights + bounds_weights, seen.weights)',
+         'action_weights + bounds_weights, seen.critic_weights)'),
         ('target memory for the online policy',
-         'self.agent.params(seen.policy.next)',
-         'self.agent.params(seen.target.next)'),
+         'self.agent.params(seen.policy.now)',
+         'self.agent.params(seen.target.now)'),
     )),
 )
 

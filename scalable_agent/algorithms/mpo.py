@@ -2,9 +2,9 @@
 """MPO: policy improvement within bounds of the KL divergence.
 
 Sources: Abdolmaleki et al. 2018 (arXiv 1806.06920, arXiv 1812.02256), acme. The
-formulae are in `losses.mpo`. As in acme, actions of the target policy at o'
-serve both the critic's target and the policy, so the target critics evaluate
-these actions once.
+formulae are in `losses.mpo`. The policy learns at o, where actions were chosen.
+acme's policy learns at o', which saves evaluations of the target critics, but
+is never the first observation of an episode.
 """
 
 from collections.abc import Collection
@@ -65,18 +65,14 @@ class Mpo:
     del groups
     seen = batches.experience(
         self.agent, self._target.model, data, importance_weights)
-    observation_t = seen.target.next
-    params_t = self._target.model.params(observation_t)
-    params = self.agent.params(seen.policy.next)
+    params = self.agent.params(seen.policy.now)
     learned, _ = self._critics.inputs(seen.critic.now, seen.policy.now)
     if self._is_discrete:
-      value_t, policy_loss, duals_loss = self._discrete(
-          observation_t, params, params_t, seen.weights)
+      value_t, policy_loss, duals_loss = self._discrete(seen, params)
       q = q_learning.chosen_values(
           self._critics.values(learned), seen.action)
     else:
-      value_t, policy_loss, duals_loss = self._continuous(
-          observation_t, params, params_t, seen.weights, seed)
+      value_t, policy_loss, duals_loss = self._continuous(seen, params, seed)
       q = self._critics.values(learned, seen.action)
     y = q_learning.td_targets(seen.reward, seen.discount, value_t)
     losses = {'critic': q_learning.critic_loss(q, y, seen.critic_weights),
@@ -101,12 +97,13 @@ class Mpo:
       dual.assign(mpo.projected_dual(dual))
     self.agent.set_epsilon(0.0)
 
-  def _discrete(self, observation_t: structs.Nest, logits: tf.Tensor,
-                logits_t: tf.Tensor, importance_weights: tf.Tensor | None
+  def _discrete(self, seen: batches.Experience, logits: tf.Tensor
                 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns the value of o', the policy's loss, the duals' loss."""
-    q_t = q_learning.smallest(self._critics.target_values(observation_t))
-    value_t = q_learning.expected_values(q_t, logits_t)
+    logits_t, next_logits_t = map(self._target.model.params, seen.target)
+    q_t, next_q_t = (q_learning.smallest(self._critics.target_values(x))
+                     for x in seen.target)
+    value_t = q_learning.expected_values(next_q_t, next_logits_t)
     q_t, log_priors, log_probs = map(tf.transpose, (
         q_t, tf.nn.log_softmax(logits_t), tf.nn.log_softmax(logits)))
     action_weights, duals_loss = self._e_step(
@@ -116,26 +113,30 @@ class Mpo:
         mpo.positive(self._duals['mean_multipliers']),
         self._settings.epsilon_mean)
     policy_loss = mpo.policy_loss(
-        _weighted(action_weights, importance_weights), log_probs)
+        _weighted(action_weights, seen.weights), log_probs)
     return value_t, policy_loss + penalty, duals_loss + multiplier_loss
 
-  def _continuous(self, observation_t: structs.Nest, params: tf.Tensor,
-                  params_t: tf.Tensor, importance_weights: tf.Tensor | None,
+  def _continuous(self, seen: batches.Experience, params: tf.Tensor,
                   seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns the results of `_discrete`, for samples of the target policy."""
     settings = self._settings
-    online, target = map(distributions.normal, (params, params_t))
-    actions = tf.stop_gradient(target.sample(seed, settings.num_samples))
-    q_t = self._target_values(observation_t, actions)
-    value_t = tf.reduce_mean(q_t, axis=0)
+    seeds = tf.random.experimental.stateless_split(seed, 2)
+    num_samples = settings.num_samples
+    target, actions, q_t = self._samples(
+        seen.target.now, num_samples, seeds[0])
+    # A mean needs fewer samples than a policy.
+    _, _, next_q_t = self._samples(
+        seen.target.next, -(-num_samples // 4), seeds[1])
+    value_t = tf.reduce_mean(next_q_t, axis=0)
     action_weights, duals_loss = self._e_step(
         q_t, 'temperature', settings.epsilon_temperature)
     bounds_weights, bounds_loss = self._e_step(
         mpo.out_of_bounds_costs(actions), 'bounds_temperature',
         settings.epsilon_bounds)
     action_weights = _weighted(
-        action_weights + bounds_weights, importance_weights)
+        action_weights + bounds_weights, seen.weights)
     duals_loss += bounds_loss
+    online = distributions.normal(params)
     policy_loss = tf.add_n([
         mpo.policy_loss(action_weights, half.log_prob(actions))
         for half in mpo.decoupled_policies(online, target)])
@@ -160,14 +161,20 @@ class Mpo:
     return (mpo.action_weights(q_t, temperature, log_priors),
             mpo.temperature_loss(q_t, temperature, epsilon, log_priors))
 
-  def _target_values(
-      self, observation: structs.Nest, actions: tf.Tensor) -> tf.Tensor:
-    """Returns the smallest target values `[M, B]` of actions `[M, B, N]`."""
+  def _samples(
+      self, observation: structs.Nest, num_samples: int, seed: tf.Tensor
+  ) -> tuple[distributions.Normal, tf.Tensor, tf.Tensor]:
+    """Returns the target policy, `M` actions for each observation, and values.
+
+    Actions are `[M, B, N]`, their smallest target values `[M, B]`.
+    """
+    target = distributions.normal(self._target.model.params(observation))
+    actions = tf.stop_gradient(target.sample(seed, num_samples))
     q_t = q_learning.smallest(self._critics.target_values(
         observation,
         tf.reshape(tf.clip_by_value(actions, -1.0, 1.0),
                    [-1, actions.shape[-1]])))
-    return tf.reshape(q_t, tf.shape(actions)[:2])
+    return target, actions, tf.reshape(q_t, tf.shape(actions)[:2])
 
 
 def make_head(spec: structs.ActionSpec,

@@ -101,14 +101,11 @@ class Facts(NamedTuple):
   @property
   def reset_s_per_step(self) -> float:
     """Seconds of a reset, spread over the steps of an episode."""
-    length = float(np.mean(self.lengths or [len(self.rewards)]))
-    return self.reset_s / self.num_resets / length
+    return self.reset_s / self.num_resets / float(
+        np.mean(self.lengths or [len(self.rewards)]))
 
   def resets_hold_up(self, num_environments: int) -> bool:
-    """Whether a group of environments mostly waits for resets.
-
-    A group waits for each reset of each environment of the group.
-    """
+    """Whether a group mostly waits for the resets of its environments."""
     return self.reset_s / self.num_resets > _SLOW_RESET_S and (
         num_environments * self.reset_s_per_step
         > self.mean_step_s + _POLICY_STEP_S)

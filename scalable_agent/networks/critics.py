@@ -24,7 +24,8 @@ class Critic(tf.keras.Model):
       values: maps features `[N, F]` to values.
       observation_normaliser: that of the agent, no layer of the critic.
     """
-    super().__init__()
+    # Observations in bfloat16 would be rounded before their mean is subtracted.
+    super().__init__(autocast=False)
     # Keras does not track a method.
     self._normalise = (observation_normaliser.__call__
                        if observation_normaliser else lambda seen: seen)

@@ -245,7 +245,8 @@ class OffPolicySettings(RewardSettings):
       actions='continuous')
   num_samples: int = setting(
       20,
-      'Number of actions that are sampled for each observation.', POSITIVE,
+      'Number of actions that are sampled for each observation. For the value '
+      'of the next observation, a quarter is sampled.', POSITIVE,
       algorithms=('mpo',), actions='continuous')
   epsilon_temperature: float = setting(
       .1,
