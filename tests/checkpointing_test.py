@@ -8,6 +8,7 @@ import gc
 import glob
 import io
 import os
+import shutil
 import types
 from unittest import mock
 
@@ -21,6 +22,7 @@ from scalable_agent import experiment
 from scalable_agent.experience import structs
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
+from scalable_agent.runs import logdirs
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -655,6 +657,57 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         [f for f in os.listdir(logdir) if f.endswith('.index')],
         [f'ckpt-{n}.index' for n in (12, 13, 14, 20, 30)])
 
+  def test_the_time_before_a_start_over_is_no_replacement(self):
+    logdir = self.create_tempdir().full_path
+    learner = _tiny_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    for _ in range(3):
+      _step(learner, 10)
+      checkpointer.save()
+    checkpoint_files.make_latest(logdir, 'ckpt-30')  # By hand, without a list.
+    self.assertEqual(checkpoint_files.older_than(f'{logdir}/ckpt-30'),
+                     ['ckpt-10', 'ckpt-20'])
+    checkpoint_files.make_latest(logdir, 'ckpt-10')
+    learner = _tiny_learner()
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    checkpointer.restore()
+    for kept in ([10, 18, 20, 30], [10, 18, 20, 26, 30], [18, 20, 26, 30, 34]):
+      _step(learner, 8)
+      path = checkpointer.save()
+      self.assertEqual([int(name.partition('-')[2]) for name in
+                        checkpoint_files.names(logdir)], kept)
+    with open(f'{path}.index', 'w'):
+      pass
+    with contextlib.redirect_stdout(io.StringIO()):
+      self.assertEqual(_restored(logdir), 26)
+    os.remove(os.path.join(logdir, 'checkpoint'))
+    self.assertEqual(_restored(logdir), 30)
+
+  def test_a_directory_of_another_run_stays_as_it_is(self):
+    logdir = self.create_tempdir('logdir').full_path
+    learner = _tiny_learner()
+    with logdirs.locked(logdir), contextlib.ExitStack() as of_other:
+      checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+      best = checkpointing.BestCheckpoint(logdir, learner, 'agent', 'catch')
+      _step(learner, 10)
+      checkpointer.save()
+      shutil.rmtree(logdir)
+      with mock.patch.object(os, 'getpid', return_value=1):
+        of_other.enter_context(logdirs.locked(logdir))
+      other = checkpointing.Checkpointer(logdir, _tiny_learner(), 'agent')
+      other.save()
+      before = os.listdir(logdir)
+      _step(learner)
+      for save in checkpointer.save, lambda: best.offer(5., .5):
+        with self.assertRaisesRegex(
+            errors.SaveError, '11 frames could not be written to .*: the '
+            'directory was deleted, moved or replaced during the run.'):
+          save()
+      _step(other.learner)
+      other.save()
+      self.assertContainsSubset(before, os.listdir(logdir))
+      self.assertNotIn('best', os.listdir(logdir))
+
   def test_what_is_saved_already_is_not_put_at_risk(self):
     logdir = self.create_tempdir().full_path
     learner = _tiny_learner()
@@ -831,6 +884,20 @@ class BestCheckpointTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/checkpointing',
+         catches='test_a_directory_of_another_run_stays_as_it_is', rows=(
+        ('checkpoints of a run in the directory of another run',
+         '    logdirs.check_owner(self._logdir, self._owner)\n', ''),
+        ('best weights of a run in the directory of another run',
+         '      logdirs.check_owner(self._run, self._owner)\n', ''),
+    )),
+    dict(file='runs/checkpoint_files',
+         catches='test_the_time_before_a_start_over_is_no_replacement', rows=(
+        ('checkpoints of the time before a start over count',
+         'name in listed or number(name) < first', 'True'),
+        ('older checkpoints than the listed ones do not count',
+         'name in listed or number(name) < first', 'name in listed'),
+    )),
     dict(file='runs/checkpointing',
          catches='test_a_kill_while_a_lost_checkpoint_is_written_again', rows=(
         ('half of a checkpoint has the name of the latest',

@@ -62,11 +62,13 @@ class LearnerWorkerTest(absltest.TestCase):
     with mock.patch.object(
         learner_worker.importlib, 'import_module', return_value=learning):
       self.assertEqual(second.run([], None, (host, found)), 0)
-      with self.assertRaisesRegex(
-          errors.ConfigError,
-          f'{host} has numpy 0.1, but .* has {np.__version__}'
-          ': install the same everywhere'):
-        second.run([], None, (host, {**found, 'numpy': '0.1'}))
+      for name, text in (
+          ('far', f'.* has {np.__version__}: install the same everywhere'),
+          (host, f'{np.__version__} at the start of the run: files were '
+           'changed meanwhile. Resume with the same command')):
+        with self.assertRaisesRegex(
+            errors.ConfigError, f'{name} has numpy 0.1, but {text}'):
+          second.run([], None, (name, {**found, 'numpy': '0.1'}))
 
   def test_reports_go_to_the_first_learner(self):
     first, second = (learner_worker.LearnerWorker(config_lib.Config(), rank, '')

@@ -7,6 +7,7 @@ import fcntl
 import io
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -210,6 +211,14 @@ class LockTest(parameterized.TestCase):
       with open(path) as file, self.assertRaises(BlockingIOError):
         flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     self.assertLen(flock_mock.mock_calls, 3)
+
+  def test_the_lock_of_another_run_in_a_new_directory_stays(self):
+    with contextlib.ExitStack() as other:
+      with logdirs.locked(self.logdir):
+        shutil.rmtree(self.logdir)
+        other.enter_context(logdirs.locked(self.logdir))
+      with self.assertRaises(errors.LockedError), logdirs.locked(self.logdir):
+        pass
 
   def test_a_process_that_was_started_does_not_keep_it(self):
     with logdirs.locked(self.logdir):

@@ -83,7 +83,7 @@ class PatienceTest(absltest.TestCase):
     self.assertEqual(patience.left_s, 0.5)
 
 
-class SignalsTest(absltest.TestCase):
+class SignalsTest(parameterized.TestCase):
 
   def test_in_another_thread_no_signal_is_handled(self):
     found = []
@@ -134,22 +134,26 @@ class SignalsTest(absltest.TestCase):
     self.assertEqual(process.stdout.read(), '')
 
 
-  def _stop_in_a_long_call(self, is_program):
-    """Sends a signal while Python cannot run the handler of the signal."""
+  def _stop_in_a_long_call(self, is_program, before=''):
+    """Sends a signal while Python cannot run the handler of the signal.
+
+    `before` are lines of Python that come first.
+    """
     process = subprocess.Popen(
-        [sys.executable, '-c', 'import ctypes, signal\n'
-         'from scalable_agent.processes import signals\n'
+        [sys.executable, '-c', 'import ctypes, os, signal\n'
+         f'from scalable_agent.processes import signals\n{before}'
          'signals._PATIENCE_S = signals._SAME_SIGNAL_S = .1\n'
          f'signals.is_program = {is_program}\n'
          'with signals.stop_on_signals(signals.Stop(waits_for="")):\n'
          '  # Another thread gets the signal, and the call goes on.\n'
          '  signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n'
-         '  ctypes.CDLL(None).system(b"echo ready; exec >&- 2>&-; read line")'],
+         '  ctypes.CDLL(None).system('
+         'b"echo ready >&2; exec >&- 2>&-; read line")'],
         env=os.environ | {'PYTHONPATH': os.pathsep.join(sys.path)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True)
     self.addCleanup(process.kill)
-    self.assertEqual(process.stdout.readline(), 'ready\n')
+    self.assertEqual(process.stderr.readline(), 'ready\n')
     process.terminate()
     return process
 
@@ -169,6 +173,20 @@ class SignalsTest(absltest.TestCase):
     process.terminate()
     process.communicate()
     self.assertEqual(process.returncode, -signal.SIGTERM)
+
+  @parameterized.parameters(
+      'os.dup2(os.open("/dev/full", os.O_WRONLY), 1)\n',
+      'os.set_blocking(1, False)\n'  # Nobody reads.
+      'os.write(1, bytes(10_000_000))\nos.set_blocking(1, True)\n')
+  def test_a_second_signal_counts_if_nothing_can_be_printed(self, before):
+    process = self._stop_in_a_long_call(is_program=False, before=before)
+    for _ in range(600):
+      if process.poll() is not None:
+        break
+      time.sleep(.5)
+      process.terminate()
+    self.assertEqual(process.poll(), -signal.SIGTERM)
+    self.assertEqual(process.stderr.read(), '')
 
 
 class ReportTest(absltest.TestCase):
@@ -802,6 +820,19 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/signals',
+         catches='test_a_second_signal_counts_if_nothing_can_be_printed1',
+         rows=(
+        ('output that nobody reads hides the second signal',
+         '  thread.start()\n', '  thread.run()\n'),
+    )),
+    dict(file='processes/signals',
+         catches='test_a_second_signal_counts_if_nothing_can_be_printed0',
+         rows=(
+        ('a closed output shows a traceback',
+         'contextlib.suppress(OSError, ValueError)',
+         'contextlib.nullcontext()'),
+    )),
     dict(file='processes/signals',
          catches='test_a_long_call_does_not_end_the_process_of_a_caller', rows=(
         ('the process of a caller is ended',

@@ -63,6 +63,10 @@ def check_versions(host: str, versions: Mapping[str, str]) -> None:
   for name, version in installed_versions().items():
     # Not every machine needs every package.
     other = versions.get(name, version)
+    if other != version and host == socket.gethostname():
+      raise errors.ConfigError(
+          f'{host} has {name} {other}, but {version} at the start of the run: '
+          'files were changed meanwhile. Resume with the same command.')
     if other != version:
       raise errors.ConfigError(
           f'{host} has {name} {other}, but {socket.gethostname()}, which '

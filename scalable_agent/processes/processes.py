@@ -31,6 +31,10 @@ from scalable_agent.processes import signals
 # A fork server starts a process in milliseconds. The server has imported the
 # modules that the package `environments` lists, and inherits nothing else.
 CONTEXT = multiprocessing.get_context('forkserver')
+# Where a process of an environment prints, after "died with exit code N".
+WHERE_MESSAGE = (
+    'its own message, if any, is in the output above (with --ray_address, in '
+    '/tmp/ray/session_latest/logs of its machine)')
 _Process: TypeAlias = multiprocessing.process.BaseProcess
 _start_lock = threading.Lock()
 _started: list[_Process] = []

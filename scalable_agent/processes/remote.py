@@ -108,8 +108,7 @@ class Remote:
       self._process.join(_CLOSE_TIMEOUT_S)
       raise errors.EnvironmentProcessLostError(
           f'The process of {self._name} died with exit code '
-          f'{self._process.exitcode}; its own message, if any, is in the '
-          'output above.') from None
+          f'{self._process.exitcode}; {processes.WHERE_MESSAGE}.') from None
 
 
 def _serve(pipe: connection.Connection, make: Callable[[], object]) -> None:

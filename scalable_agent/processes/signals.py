@@ -11,11 +11,13 @@ import sys
 import threading
 import time
 import types
+from typing import TextIO
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE_S = 5.
 # `timeout` sends its signal to the program, and at once to the group.
 _SAME_SIGNAL_S = .5
+_SAY_TIMEOUT_S = 1.
 _PR_SET_PDEATHSIG = 1  # From <linux/prctl.h>.
 # Loaded before child processes need the library.
 _LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
@@ -120,12 +122,23 @@ def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
         if data[0] in numbers:
           _die(data[0])
       elif not stop.waits_for and is_program:
-        print('Ended by a signal before there was anything new to save.',
-              file=sys.stderr, flush=True)
+        _say('Ended by a signal before there was anything new to save.',
+             sys.stderr).join(_SAY_TIMEOUT_S)
         os._exit(128 + number)
       else:
-        print(f'Still waiting for {stop.waits_for or "the call in progress"}. '
-              'A second signal ends the program at once.', flush=True)
+        _say(f'Still waiting for {stop.waits_for or "the call in progress"}. '
+             'A second signal ends the program at once.', sys.stdout)
+
+
+def _say(text: str, file: TextIO) -> threading.Thread:
+  """Prints in another thread, for a reader may have ended or been stopped."""
+  def say() -> None:
+    with contextlib.suppress(OSError, ValueError):
+      print(text, file=file, flush=True)
+
+  thread = threading.Thread(target=say, daemon=True)
+  thread.start()
+  return thread
 
 
 def _die(number: int) -> None:

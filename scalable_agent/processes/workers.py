@@ -248,8 +248,7 @@ class Workers:
     return errors.EnvironmentProcessLostError(
         f'The process of {self._describe(dead)} died with exit code '
         f'{", ".join(exit_codes)} (-N: killed by signal N; -9 is '
-        'often a lack of memory); its own message, if any, is in the '
-        'output above.')
+        f'often a lack of memory); {processes.WHERE_MESSAGE}.')
 
   def _describe(self, indices: Iterable[int]) -> str:
     return 'environment ' + ', '.join(

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import tempfile
+from typing import Any
 
 import numpy as np
 from scalable_agent import errors
@@ -47,11 +48,16 @@ def latest_checkpoint(logdir: str) -> str | None:
 
 def named(logdir: str) -> str | None:
   """Returns the path that the file `checkpoint` names, None without a name."""
+  state = _state(logdir)
+  return state.model_checkpoint_path if state else None
+
+
+def _state(logdir: str) -> Any:
+  """Returns the content of the file `checkpoint`, None without the file."""
   try:
-    state = tf.train.get_checkpoint_state(logdir)
+    return tf.train.get_checkpoint_state(logdir)
   except ValueError:  # The file is empty or no text.
     return None
-  return state.model_checkpoint_path if state else None
 
 
 def read_means(directory: str) -> dict[str, float]:
@@ -111,9 +117,25 @@ def newest_finite(path: str) -> str | None:
 
 def _newest_first(path: str) -> list[str]:
   """Returns a checkpoint and all older checkpoints, the newest first."""
-  logdir, latest = os.path.split(path)
+  logdir = os.path.dirname(path)
   return [path, *(os.path.join(logdir, name) for name in
-                  reversed(names(logdir)) if number(name) < number(latest))]
+                  reversed(older_than(path)))]
+
+
+def older_than(path: str) -> list[str]:
+  """Returns the names of the checkpoints before a checkpoint, the newest last.
+
+  If a user went back to an older checkpoint, the later ones of the time before
+  are left out: the file `checkpoint` lists the others.
+  """
+  logdir = os.path.dirname(path)
+  state = _state(logdir)
+  listed = {os.path.basename(one) for one in (
+      [state.model_checkpoint_path, *state.all_model_checkpoint_paths]
+      if state else names(logdir))}
+  first = min(map(number, listed), default=0)
+  return [name for name in names(logdir) if number(name) < number(path)
+          and (name in listed or number(name) < first)]
 
 
 def _can_be_read(path: str) -> bool:

@@ -81,12 +81,30 @@ def locked(logdir: str) -> Iterator[None]:
         yield
       finally:
         with contextlib.suppress(OSError):
-          os.remove(path)
+          # Another run has the lock if the directory was deleted meanwhile.
+          if _is_at(path, file):
+            os.remove(path)
           if is_new:
             os.rmdir(logdir)  # Fails if the run has left anything.
       return
   with locked(logdir):  # The run that had the lock has removed the file.
     yield
+
+
+def owner(logdir: str) -> str:
+  """Returns the text of the lock, which differs for each run; '' without."""
+  try:
+    with open(os.path.join(logdir, _NAME), encoding='utf-8',
+              errors='replace') as file:
+      return file.read()
+  except OSError:
+    return ''
+
+
+def check_owner(logdir: str, expected: str) -> None:
+  """Raises OSError if the `owner` of a directory is no longer the same."""
+  if owner(logdir) != expected:
+    raise OSError('the directory was deleted, moved or replaced during the run')
 
 
 def remove_leftovers(logdir: str, names: Iterable[str],
