@@ -4,6 +4,7 @@
 __version__ = '0.1.0'
 
 import importlib
+import random
 from typing import Any
 
 # Public names, imported at their first use: processes of environments must not
@@ -16,10 +17,18 @@ __all__ = ['Config', 'load', 'train']
 
 
 def __getattr__(name: str) -> Any:
+  if name not in (*_LAZY_MODULES, *_LAZY):
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+  state = random.getstate()
+  try:
+    return _imported(name)
+  finally:
+    random.setstate(state)  # TensorFlow draws numbers when it is imported.
+
+
+def _imported(name: str) -> Any:
   if name in _LAZY_MODULES:
     return importlib.import_module(f'{__name__}.{name}')
-  if name not in _LAZY:
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
   if name == 'Config':  # Needs no TensorFlow.
     return getattr(importlib.import_module(f'{__name__}.{_LAZY[name]}'), name)
   console = importlib.import_module(f'{__name__}.processes.console')

@@ -26,8 +26,9 @@ def reason(error: Exception) -> str:
 
 def in_words(text: str) -> str:
   """Returns a line of an error without names of TensorFlow functions."""
-  # TensorFlow puts the names of its own functions first and last.
-  return re.sub(r'\{\{.*?\}\} ?| \[Op:\w+\].*', '', text)
+  # TensorFlow puts the names of its own functions first and last. Keras has
+  # codes for bold text.
+  return re.sub(r'\{\{.*?\}\} ?| \[Op:\w+\].*|\x1b\[\d*m', '', text)
 
 
 def in_a_line(error: BaseException) -> str:

@@ -205,6 +205,7 @@ def main(argv: Sequence[str]) -> int:
     if flags.FLAGS.debug or not text:
       raise
     console.print_last_line(text)
+    console.is_out_of_memory = not isinstance(e, OSError)
     return 1
   except KeyboardInterrupt as e:  # Not a `Stopped` if a cluster is left.
     is_start = flags.FLAGS.mode == 'train' and isinstance(e, signals.Stopped)

@@ -436,9 +436,11 @@ def _to_tensor(name: str, value: TensorLike, dtype: tf.DType) -> tf.Tensor:
   dtype = tf.as_dtype(dtype)
   if dtype not in (tf.float32, tf.float64, tf.int32):
     raise ValueError(f'dtype: {dtype.name} must be float32 or float64')
-  # The hint keeps the digits of Python floats for float64.
+  # The hint keeps the digits of Python floats for float64. With a hint, NumPy
+  # would drop imaginary parts.
+  is_hinted = dtype.is_floating and not hasattr(value, 'dtype')
   tensor = value if isinstance(value, tf.Tensor) else tf.convert_to_tensor(
-      value, dtype_hint=dtype if dtype.is_floating else None)
+      value, dtype_hint=dtype if is_hinted else None)
   if tensor.dtype == dtype:
     return tensor
   allowed = tensor.dtype.is_integer or (
@@ -447,6 +449,8 @@ def _to_tensor(name: str, value: TensorLike, dtype: tf.DType) -> tf.Tensor:
     kind = 'real numbers' if dtype.is_floating else 'integers'
     raise ValueError(f'{name}: dtype {tensor.dtype.name} of shape '
                      f'{tensor.shape} must be {kind}')
+  if dtype == tf.int32 and tensor.dtype == tf.int64:  # Too large stays so.
+    tensor = tf.clip_by_value(tensor, dtype.min, dtype.max)
   return tf.cast(tensor, dtype)
 
 

@@ -219,6 +219,15 @@ class PackageTest(absltest.TestCase):
     self.assertEqual(run.stdout, 'False\n')
 
 
+  def test_an_import_keeps_the_random_numbers_of_the_caller(self):
+    code = ('import random; random.seed(1); before = random.getstate(); '
+            'import scalable_agent; scalable_agent.load, scalable_agent.vtrace;'
+            'print(random.getstate() == before)')
+    run = subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
+                         check=True, stdout=subprocess.PIPE)
+    self.assertEqual(run.stdout, 'True\n')
+
+
 class VersionTest(absltest.TestCase):
 
   def test_version_of_the_citation(self):

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import io
 import itertools
+import os
 import threading
 import time
 from unittest import mock
@@ -22,6 +23,7 @@ ray = pytest.importorskip('ray')
 # pylint: disable=wrong-import-position
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import driver
+from scalable_agent.distributed import hosts
 from scalable_agent.distributed import learner_worker
 from scalable_agent.distributed import learners
 
@@ -389,6 +391,46 @@ class LeaveTest(absltest.TestCase):
     may_end.set()
 
 
+class TurnTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.enter_context(mock.patch.object(
+        hosts.tempfile, 'gettempdir', return_value=self.create_tempdir()))
+    self.enter_context(mock.patch.object(hosts, '_POLL_S', .01))
+
+  def test_one_after_another(self):
+    active, most, stop = [], [], threading.Event()
+
+    def start(number):
+      with hosts._turn(stop):
+        active.append(number)
+        most.append(len(active))
+        time.sleep(.05)
+        active.remove(number)
+
+    threads = [threading.Thread(target=start, args=[i]) for i in range(5)]
+    for thread in threads:
+      thread.start()
+    for thread in threads:
+      thread.join()
+    self.assertEqual(most, [1] * 5)
+
+  def test_a_stop_ends_the_wait(self):
+    stop = threading.Event()
+    with hosts._turn(threading.Event()):
+      threading.Timer(.1, stop.set).start()
+      with hosts._turn(stop):
+        self.assertTrue(stop.is_set())
+
+  def test_a_file_of_another_user(self):
+    path = os.path.join(hosts.tempfile.gettempdir(),
+                        f'scalable_agent_ray_start_{os.getuid()}.lock')
+    os.symlink('/nowhere', path)
+    with hosts._turn(threading.Event()):
+      pass
+
+
 class RestartsTest(parameterized.TestCase):
 
   def test_others_may_wait_for_the_same_command(self):
@@ -472,6 +514,11 @@ class RestartsTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='distributed/hosts', catches='TurnTest.test_one_after_another',
+         rows=(
+        ('actors of one host start ray at once', 'except BlockingIOError:',
+         'except OSError:\n          break\n        except BlockingIOError:'),
+    )),
     dict(file='distributed/learners',
          catches='test_a_sign_of_life_does_not_go_back', rows=(
         ('a sign of life goes back',

@@ -489,8 +489,9 @@ class MemoryTest(parameterized.TestCase):
   @parameterized.parameters(
       MemoryError('100 GB'), tf.errors.ResourceExhaustedError(
           None, None, 'Graph execution error:\n\nDetected at node a\n'
-          'OOM when allocating tensor [Op:__inference_1]\nMany more lines.'))
+          '\x1b[1mOOM when allocating tensor [Op:__inference_1]\nMore lines.'))
   def test_too_little_memory_is_one_line(self, error):
+    self.enter_context(mock.patch.object(console, 'is_out_of_memory', False))
     with mock.patch.object(training, 'learn', side_effect=error):
       code, output = _main(
           f'--logdir={self.create_tempdir().full_path}', *_CHEAP)
@@ -498,6 +499,11 @@ class MemoryTest(parameterized.TestCase):
     self.assertRegex(
         output.splitlines()[-1], 'scalable_agent: there is not enough memory: '
         '(100 GB|OOM when allocating tensor)$')
+    # Threads of TensorFlow may wait for ever.
+    with mock.patch.object(console.os, '_exit') as end, \
+        self.assertRaises(SystemExit):
+      console.end_program(code)
+    end.assert_called_once_with(1)
 
 
 @pytest.mark.slow

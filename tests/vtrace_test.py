@@ -370,6 +370,12 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
                               'must be real numbers')):
       vtrace.from_importance_weights(**arguments)
 
+  def test_complex_numbers_of_numpy(self):
+    arguments = _random_arguments(0)
+    arguments['rewards'] = arguments['rewards'] + 1j
+    with self.assertRaisesRegex(ValueError, 'rewards: dtype complex128 of'):
+      vtrace.from_importance_weights(**arguments)
+
   def test_float64_keeps_all_digits(self):
     # 0.1 and 0.9 are other numbers in float32.
     found = vtrace.from_importance_weights(
@@ -557,10 +563,14 @@ class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
     with self.assertRaises(tf.errors.InvalidArgumentError):
       function(logits, tf.transpose(actions))
 
-  @parameterized.parameters(-1, 2)
+  @parameterized.parameters(-1, 2, 2**32, -2**32)
   def test_action_out_of_range(self, action):
-    with tf.device('CPU'), self.assertRaises(tf.errors.InvalidArgumentError):
-      vtrace.log_probs_from_logits_and_actions(tf.zeros([1, 1, 2]), [[action]])
+    actions = np.array([[action]], np.int64)
+    for given in actions, actions.astype(np.int32)[:, :abs(action) < 9]:
+      if given.size:
+        with tf.device('CPU'), self.assertRaises(
+            tf.errors.InvalidArgumentError):
+          vtrace.log_probs_from_logits_and_actions(tf.zeros([1, 1, 2]), given)
 
   @parameterized.parameters(None, False, True)
   def test_worked_example(self, jit_compile):
@@ -692,6 +702,14 @@ class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='vtrace', catches='test_complex_numbers_of_numpy', rows=(
+        ('imaginary parts are dropped',
+         " and not hasattr(value, 'dtype')", ''),
+    )),
+    dict(file='vtrace', catches='test_action_out_of_range3', rows=(
+        ('large actions become small',
+         'tf.clip_by_value(tensor, dtype.min, dtype.max)', 'tensor'),
+    )),
     dict(file='vtrace', catches='test_eager_calls_share_no_trace', rows=(
         ('traces by shape only', 'key = (*static, *numbers, tensors[0].dtype,',
          'key = ('),
@@ -845,7 +863,7 @@ MUTATIONS = (
         ('float64 computed in float32', 'return tf.cast(tensor, dtype)',
          'return tf.cast(tf.cast(tensor, tf.float32), dtype)'),
         ('Python floats rounded to float32',
-         'value, dtype_hint=dtype if dtype.is_floating else None)', 'value)'),
+         'value, dtype_hint=dtype if is_hinted else None)', 'value)'),
     )),
     dict(file='vtrace', catches='test_lambda_of_each_step', rows=(
         ('lambda of the next step in the advantages',

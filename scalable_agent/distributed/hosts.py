@@ -10,6 +10,7 @@ and each actor command has room for one actor worker.
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import fcntl
 import functools
 import json
 import os
@@ -28,6 +29,7 @@ from scalable_agent import errors
 from scalable_agent.distributed import cluster
 from scalable_agent.processes import signals
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 from scalable_agent.settings.cluster_settings import THIS_HOST
 
 _POLL_S = 0.5
@@ -209,19 +211,42 @@ def _ray_node(stop: threading.Event, *args: str) -> Iterator[_Node]:
       signals.send_when_parent_dies, signal.SIGTERM)
   for _ in range(_MAX_STARTS):
     with tempfile.TemporaryFile('a+', encoding='utf-8') as output, \
-        contextlib.closing(_Node(subprocess.Popen(
+        contextlib.ExitStack() as stack:
+      with _turn(stop):
+        node = stack.enter_context(contextlib.closing(_Node(subprocess.Popen(
             [program, 'start', '--block', '--disable-usage-stats', *args],
             stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            preexec_fn=end_with_parent), output)) as node:
-      deadline_s = time.monotonic() + _START_TIMEOUT_S
-      while (node.is_alive() and not (node.has_started() or stop.is_set())
-             and time.monotonic() < deadline_s):
-        stop.wait(_POLL_S)
+            preexec_fn=end_with_parent), output)))
+        deadline_s = time.monotonic() + _START_TIMEOUT_S
+        while (node.is_alive() and not (node.has_started() or stop.is_set())
+               and time.monotonic() < deadline_s):
+          stop.wait(_POLL_S)
       if node.has_started() or stop.is_set():
         yield node
         return
       text = node.last_lines()
   raise errors.ClusterError(f'ray could not be started on this host: {text}')
+
+
+@contextlib.contextmanager
+def _turn(stop: threading.Event) -> Iterator[None]:
+  """Lets the commands of a user on this host start ray one after another.
+
+  Nodes that start at once may take the same names of sockets, and crash. The
+  system ends the turn of a killed command. `stop` ends the wait when set.
+  """
+  path = os.path.join(
+      tempfile.gettempdir(), f'scalable_agent_ray_start_{os.getuid()}.lock')
+  with contextlib.ExitStack() as stack:
+    with contextlib.suppress(OSError):  # Another user's file, or no locks.
+      file = stack.enter_context(open(path, 'w', opener=files.no_link))
+      while not stop.is_set():
+        try:
+          fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+          break
+        except BlockingIOError:
+          stop.wait(_POLL_S)
+    yield
 
 
 def say_goodbye(config: config_lib.Config) -> None:

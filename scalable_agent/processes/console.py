@@ -132,10 +132,14 @@ def print_last_line(text: str) -> None:
     print(f'scalable_agent: {text}', file=sys.stderr, flush=True)
 
 
+# TensorFlow's threads may then wait for each other for ever.
+is_out_of_memory = False
+
+
 def end_program(exit_code: int) -> NoReturn:
   """Ends the program without waiting for `LibraryThread`s."""
   _flush_stdout()
-  if threads.library_threads():
+  if threads.library_threads() or is_out_of_memory:
     if sys.stderr:
       sys.stderr.flush()
     os._exit(exit_code)

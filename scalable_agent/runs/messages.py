@@ -60,11 +60,11 @@ def print_start(
   num_workers = actors.counts().get('wanted')
   where = f' in each of {num_workers} actor workers' if num_workers else ''
   if config.inference != 'local':
-    where = f' from {num_workers} workers that step them'
+    where = f', stepped by {num_workers} workers'
   if num_learners > 1:
     where += f' for each of {num_learners} learners'
   print(f'{count(config.num_actors, "environment")}, '
-        f'{count(actors.num_groups, "group")}{where}{sharing}, '
+        f'{count(actors.num_groups, "group")}{sharing}{where}, '
         f'{count(config.num_action_repeats, "frame")} per action, learning '
         f'on {device}. Progress is printed after the first '
         f'update, which compiles. Curves: tensorboard --logdir={config.logdir}',
