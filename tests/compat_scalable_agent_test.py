@@ -187,6 +187,20 @@ class PyProcessTest(absltest.TestCase):
     with self.assertRaises(tf.errors.OutOfRangeError):
       p.proxy.inc()
 
+  def test_in_a_function(self):
+    p = py_process.PyProcess(py_process_example.Example, 1)
+
+    @tf.function
+    def step():
+      p.proxy.inc()
+      return p.proxy.compute(2)
+
+    for expected in 4, 5, 6:
+      self.assertEqual(step()['x'].numpy().tolist(), [expected])
+    self.assertEqual(
+        step.get_concrete_function().structured_outputs['x'].shape, [1])
+    p.close()
+
   def test_a_call_starts_the_process(self):
     p = py_process.PyProcess(py_process_example.Example, a=1)
     self.assertEqual(p.proxy.compute(2)['x'].numpy().tolist(), [3])
@@ -503,6 +517,11 @@ class ExperimentTest(_FakeLab, parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='compat/scalable_agent/py_process', catches='test_in_a_function',
+         rows=(
+        ('a method runs when the function is traced',
+         'if tf.executing_eagerly():', 'if True:'),
+    )),
     dict(file='compat/scalable_agent/environments',
          catches='test_flow_environment', rows=(
         ('the state keeps the return of an episode that is over',

@@ -15,6 +15,7 @@ import threading
 import weakref
 
 from absl import flags
+import numpy as np
 from scalable_agent import errors
 from scalable_agent.compat.scalable_agent import served
 from scalable_agent.experience import structs
@@ -42,13 +43,21 @@ class _Proxy:
       if specs is None:
         raise ValueError(
             f'No tensor specifications were provided for: {name}')
-      flat_args = tuple(x.numpy() if tf.is_tensor(x) else x for x in args)
-      flat = self._call(name, flat_args)
-      if not tree.flatten(specs):
+      flat_specs = tree.flatten(specs)
+      if tf.executing_eagerly():
+        flat = self._call(name, tuple(
+            x.numpy() if tf.is_tensor(x) else x for x in args))
+      else:  # Else, the method would run once, when the function is traced.
+        flat = tf.numpy_function(
+            lambda *arrays: [
+                np.asarray(x, spec.dtype.as_numpy_dtype) for x, spec in zip(
+                    self._call(name, arrays) or [], flat_specs, strict=True)],
+            args, [spec.dtype for spec in flat_specs], name=name)
+      if not flat_specs:
         return None
       return tree.unflatten_as(specs, [
           tf.ensure_shape(tf.convert_to_tensor(x, spec.dtype), spec.shape)
-          for x, spec in zip(flat or [], tree.flatten(specs), strict=True)])
+          for x, spec in zip(flat or [], flat_specs, strict=True)])
     return call
 
   def _call(self, name: str, args: tuple) -> list | None:
@@ -86,10 +95,11 @@ _PROXIES: weakref.WeakSet[_Proxy] = weakref.WeakSet()
 class PyProcess:
   """Runs an object in its own process.
 
-  The differences: a method runs when called, and the first call starts the
-  process if `start` did not. An error in the process is an
-  `errors.EnvironmentProcessError` with the text of the error, and so is a call
-  of more than `--step_timeout_s` seconds (300 by default).
+  The differences: a method runs when called (in a `tf.function`, whenever the
+  function runs), and the first call starts the process if `start` did not. An
+  error in the process is an `errors.EnvironmentProcessError` with the text of
+  the error (in a `tf.function`, an error of TensorFlow), and so is a call of
+  more than `--step_timeout_s` seconds (300 by default).
   """
   COLLECTION = 'py_process_processes'
 
