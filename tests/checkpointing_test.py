@@ -8,6 +8,7 @@ import gc
 import glob
 import io
 import os
+import pathlib
 import shutil
 import types
 from unittest import mock
@@ -22,7 +23,6 @@ from scalable_agent import experiment
 from scalable_agent.experience import structs
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
-from scalable_agent.runs import logdirs
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -680,33 +680,42 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
       pass
     with contextlib.redirect_stdout(io.StringIO()):
       self.assertEqual(_restored(logdir), 26)
-    os.remove(os.path.join(logdir, 'checkpoint'))
+    self.assertEqual(_restored(logdir), 26)  # The latest one is put aside.
+    file = pathlib.Path(logdir, 'checkpoint')
+    file.write_text(file.read_text().replace(
+        'model_checkpoint_path: "ckpt-34"', 'model_checkpoint_path: "ckpt-18"',
+        1))
+    self.assertEqual(checkpoint_files.older_than(f'{logdir}/ckpt-31'),
+                     ['ckpt-18'])
+    file.unlink()
     self.assertEqual(_restored(logdir), 30)
 
   def test_a_directory_of_another_run_stays_as_it_is(self):
     logdir = self.create_tempdir('logdir').full_path
     learner = _tiny_learner()
-    with logdirs.locked(logdir), contextlib.ExitStack() as of_other:
-      checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
-      best = checkpointing.BestCheckpoint(logdir, learner, 'agent', 'catch')
-      _step(learner, 10)
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    best = checkpointing.BestCheckpoint(logdir, learner, 'agent', 'catch')
+    _step(learner, 10)
+    checkpointer.save()
+    moved = f'{logdir}-moved'
+    os.rename(logdir, moved)
+    other = checkpointing.Checkpointer(logdir, _tiny_learner(), 'agent')
+    checkpointing.BestCheckpoint(logdir, learner, 'agent', 'catch')
+    other.save()
+    before = sorted(glob.glob(f'{logdir}/**', recursive=True))
+    _step(learner)
+    for save in checkpointer.save, lambda: best.offer(5., .5):
+      with self.assertRaisesRegex(
+          errors.SaveError, f'^{logdir}.* was deleted, moved or replaced'):
+        save()
+    self.assertEqual(
+        sorted(glob.glob(f'{logdir}/**', recursive=True)), before)
+    shutil.rmtree(logdir)
+    with self.assertRaisesRegex(errors.SaveError, 'was deleted, moved or'):
       checkpointer.save()
-      shutil.rmtree(logdir)
-      with mock.patch.object(os, 'getpid', return_value=1):
-        of_other.enter_context(logdirs.locked(logdir))
-      other = checkpointing.Checkpointer(logdir, _tiny_learner(), 'agent')
-      other.save()
-      before = os.listdir(logdir)
-      _step(learner)
-      for save in checkpointer.save, lambda: best.offer(5., .5):
-        with self.assertRaisesRegex(
-            errors.SaveError, '11 frames could not be written to .*: the '
-            'directory was deleted, moved or replaced during the run.'):
-          save()
-      _step(other.learner)
-      other.save()
-      self.assertContainsSubset(before, os.listdir(logdir))
-      self.assertNotIn('best', os.listdir(logdir))
+    os.rename(moved, logdir)  # The user has seen the line.
+    checkpointer.save()
+    self.assertEqual(_restored(logdir), 11)
 
   def test_what_is_saved_already_is_not_put_at_risk(self):
     logdir = self.create_tempdir().full_path
@@ -887,16 +896,21 @@ MUTATIONS = (
     dict(file='runs/checkpointing',
          catches='test_a_directory_of_another_run_stays_as_it_is', rows=(
         ('checkpoints of a run in the directory of another run',
-         '    logdirs.check_owner(self._logdir, self._owner)\n', ''),
+         'str:\n    self._directory.check()\n', 'str:\n'),
         ('best weights of a run in the directory of another run',
-         '      logdirs.check_owner(self._run, self._owner)\n', ''),
+         '      self._directory.check()\n      whole', '      whole'),
     )),
     dict(file='runs/checkpoint_files',
          catches='test_the_time_before_a_start_over_is_no_replacement', rows=(
         ('checkpoints of the time before a start over count',
-         'name in listed or number(name) < first', 'True'),
+         'or number(name) in listed and number(name) <= latest', 'or True'),
         ('older checkpoints than the listed ones do not count',
-         'name in listed or number(name) < first', 'name in listed'),
+         'number(name) < min(listed)\n', 'False\n'),
+        ('listed checkpoints after the latest one count',
+         ' and number(name) <= latest]', ']'),
+        ('a damaged checkpoint is replaced from the time that was left',
+         '(older_than(path) if path else []) or names(logdir)',
+         'names(logdir)'),
     )),
     dict(file='runs/checkpointing',
          catches='test_a_kill_while_a_lost_checkpoint_is_written_again', rows=(

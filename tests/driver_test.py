@@ -67,7 +67,8 @@ class LearnerWorkerTest(absltest.TestCase):
       for name, text in (
           ('far', f'.* has {np.__version__}: install the same everywhere'),
           (host, f'{np.__version__} at the start of the run: files were '
-           'changed meanwhile. Resume with the same command')):
+           'changed during the run .resume with the same command., or the '
+           'commands use different installations')):
         with self.assertRaisesRegex(
             errors.ConfigError, f'{name} has numpy 0.1, but {text}'):
           second.run([], None, (name, {**found, 'numpy': '0.1'}))

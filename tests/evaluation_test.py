@@ -189,6 +189,17 @@ class EvaluatorTest(tf.test.TestCase):
     self.assertTrue(evaluator.is_up_to_date)
     self.assertTrue(self._evaluator(learner).is_up_to_date)
 
+  def test_a_directory_of_another_run_stays_as_it_is(self):
+    learner = _learner()
+    evaluator = self._evaluator(learner)
+    os.rename(self.logdir, f'{self.logdir}-moved')
+    os.mkdir(self.logdir)
+    evaluations.start(self.logdir, 0)
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      self._run(evaluator, learner, [100])
+    self.assertEmpty(evaluations.read(self.logdir))
+    self.assertIn(f'{self.logdir} was deleted, moved or', output.getvalue())
+
   def test_one_evaluation_for_each_crossing(self):
     learner = _learner()
     evaluator = self._evaluator(learner)
@@ -537,6 +548,12 @@ class TrainingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/evaluation',
+         catches='EvaluatorTest.test_a_directory_of_another_run_stays_as_it_is',
+         rows=(
+        ('evaluations of a run in the directory of another run',
+         '      self._directory.check()\n', ''),
+    )),
     dict(file='scores/evaluations', catches='test_text', rows=(
         ('texts are read as other numbers', 'float(np.float32(text))',
          'float(text)'),

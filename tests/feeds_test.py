@@ -282,6 +282,17 @@ class ResumeTest(parameterized.TestCase):
       self.assertBetween(learner.num_env_frames, 40 + 20 * part,
                          40 + 20 * part + 3)
 
+  def test_the_replay_of_another_run_stays_as_it_is(self):
+    with _running(_config(logdir=self.logdir), _Learner(2)) as (feed, batches):
+      next(batches)
+      os.rename(self.logdir, f'{self.logdir}-moved')
+      for _ in range(2):  # None, and one of another run.
+        with self.assertRaisesRegex(
+            errors.SaveError, f'^{self.logdir} was deleted, moved or replaced'):
+          feed.save()
+        self.assertFalse(os.path.exists(f'{self.logdir}/replay'))
+        os.makedirs(self.logdir, exist_ok=True)
+
   def test_a_newer_replay_owes_updates_before_its_steps_count(self):
     config = _config(logdir=self.logdir)
     with _running(config, _Learner(2)) as (feed, batches):
@@ -975,6 +986,11 @@ class DeterministicTest(tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/sources',
+         catches='test_the_replay_of_another_run_stays_as_it_is', rows=(
+        ('the replay of a run in the directory of another run',
+         '    logdir.check()\n', ''),
+    )),
     dict(file='runs/setup', catches='test_runs_can_be_repeated_and_killed',
          rows=(
         ('a deterministic run never goes back', 'elif saved == 0 and',

@@ -66,7 +66,8 @@ def check_versions(host: str, versions: Mapping[str, str]) -> None:
     if other != version and host == socket.gethostname():
       raise errors.ConfigError(
           f'{host} has {name} {other}, but {version} at the start of the run: '
-          'files were changed meanwhile. Resume with the same command.')
+          'files were changed during the run (resume with the same command), '
+          'or the commands use different installations.')
     if other != version:
       raise errors.ConfigError(
           f'{host} has {name} {other}, but {socket.gethostname()}, which '

@@ -28,6 +28,7 @@ from scalable_agent.replay import saving
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
+from scalable_agent.settings import files
 
 # --save_replay=auto saves replays of at most this size.
 _MAX_SAVED_BYTES = 2e9
@@ -169,6 +170,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   """Returns a source of replayed transitions, or sequences for an LSTM."""
   replay = _make_replay(config, spec, learner, place)
   rate = _make_rate(config, spec, place)
+  logdir = files.SameDirectory(config.logdir)
   directory = _replay_directory(config, spec, place.collectives.rank)
   try:
     # Settings may change until there is a checkpoint.
@@ -212,6 +214,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
       yield sample._replace(new_rows=rows.take())
 
   def save() -> None:
+    logdir.check()
     with rate.lock:
       replay.save(directory, rate.state)
 

@@ -102,7 +102,7 @@ def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
   `arrived` is a file descriptor, from which numbers of signals are read.
   """
   with os.fdopen(arrived, 'rb', buffering=0) as pipe:
-    number = 0
+    number, saying = 0, None
     while number not in numbers:
       data = pipe.read(1)
       if not data:
@@ -125,9 +125,10 @@ def _watch(arrived: int, numbers: list[signal.Signals], stop: Stop) -> None:
         _say('Ended by a signal before there was anything new to save.',
              sys.stderr).join(_SAY_TIMEOUT_S)
         os._exit(128 + number)
-      else:
-        _say(f'Still waiting for {stop.waits_for or "the call in progress"}. '
-             'A second signal ends the program at once.', sys.stdout)
+      elif saying is None or not saying.is_alive():
+        saying = _say(
+            f'Still waiting for {stop.waits_for or "the call in progress"}. '
+            'A second signal ends the program at once.', sys.stdout)
 
 
 def _say(text: str, file: TextIO) -> threading.Thread:

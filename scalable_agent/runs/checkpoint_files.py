@@ -42,7 +42,7 @@ def latest_checkpoint(logdir: str) -> str | None:
     raise errors.CheckpointError(
         f'{path}.index, a part of the latest checkpoint, is missing: copy the '
         f'file again. To do without this checkpoint, delete {parts[0]}.')
-  found = names(logdir)
+  found = (older_than(path) if path else []) or names(logdir)
   return os.path.join(logdir, found[-1]) if found else None
 
 
@@ -126,16 +126,16 @@ def older_than(path: str) -> list[str]:
   """Returns the names of the checkpoints before a checkpoint, the newest last.
 
   If a user went back to an older checkpoint, the later ones of the time before
-  are left out: the file `checkpoint` lists the others.
+  are left out: the file `checkpoint` lists the others, and names the latest.
   """
   logdir = os.path.dirname(path)
-  state = _state(logdir)
-  listed = {os.path.basename(one) for one in (
-      [state.model_checkpoint_path, *state.all_model_checkpoint_paths]
-      if state else names(logdir))}
-  first = min(map(number, listed), default=0)
-  return [name for name in names(logdir) if number(name) < number(path)
-          and (name in listed or number(name) < first)]
+  found = [name for name in names(logdir) if number(name) < number(path)]
+  if (state := _state(logdir)) is None:
+    return found
+  latest = number(state.model_checkpoint_path)
+  listed = {latest, *map(number, state.all_model_checkpoint_paths)}
+  return [name for name in found if number(name) < min(listed)
+          or number(name) in listed and number(name) <= latest]
 
 
 def _can_be_read(path: str) -> bool:

@@ -23,7 +23,6 @@ from scalable_agent.learning import learner as learner_lib
 from scalable_agent.networks import agents
 from scalable_agent.networks import layers
 from scalable_agent.runs import checkpoint_files as files
-from scalable_agent.runs import logdirs
 from scalable_agent.runs import weights
 from scalable_agent.runs.checkpoint_files import latest_checkpoint
 from scalable_agent.runs.checkpoint_files import latest_number  # noqa: F401
@@ -68,7 +67,7 @@ class Checkpointer:
     self.description = description
     self.train_time_s = 0.0
     files.check_directory(logdir, self._identity, allow_other_level)
-    self._owner = logdirs.owner(logdir)
+    self._directory = whole_files.SameDirectory(logdir)
     # TensorFlow saves variables, so the counters of the host are copied.
     self._num_env_frames = tf.Variable(0, dtype=tf.int64, trainable=False)
     self._num_updates = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -147,7 +146,7 @@ class Checkpointer:
           f'not be written to {self._logdir}: {errors.reason(e)}.') from e
 
   def _save(self) -> str:
-    logdirs.check_owner(self._logdir, self._owner)
+    self._directory.check()
     self._check_finite()
     files.write_if_new(
         files.identity_path(self._logdir), json.dumps(self._identity))
@@ -241,9 +240,9 @@ class BestCheckpoint:
                description: str, level: str):
     """Reads the mean of an earlier part of the run in `logdir`."""
     self.logdir = os.path.join(logdir, 'best')
-    self._run, self._owner = logdir, logdirs.owner(logdir)
     self._checkpointer = Checkpointer(
         self.logdir, learner, description, level, max_to_keep=1)
+    self._directory = whole_files.SameDirectory(self.logdir)
     self._means = files.read_means(self.logdir)
     self._name = os.path.basename(latest_checkpoint(self.logdir) or '')
     self.mean = self._means.get(self._name, -math.inf)
@@ -260,7 +259,7 @@ class BestCheckpoint:
     before = {self._name: self.mean} if self._name in self._means else {}
     self._means = {**before, name: mean}
     with self._checkpointer.as_save_errors():
-      logdirs.check_owner(self._run, self._owner)
+      self._directory.check()
       whole_files.write(os.path.join(self.logdir, files.MEANS),
                         json.dumps(self._means))
     self._checkpointer.train_time_s = train_time_s

@@ -15,6 +15,7 @@ from scalable_agent.runs import checkpointing
 from scalable_agent.runs import messages
 from scalable_agent.scores import evaluations as evaluations_file
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 
 
 def episode_returns(
@@ -166,6 +167,7 @@ class Evaluator:
     self._learner = learner
     self._config = config
     self._best = best
+    self._directory = files.SameDirectory(config.logdir)
     done = evaluations_file.start(config.logdir, learner.num_env_frames)
     self._last_frames = done[-1].num_env_frames if done else 0
 
@@ -213,8 +215,10 @@ class Evaluator:
     with messages.retry_later():
       if self._best and self._best.offer(evaluation.mean, train_time_s):
         end = f', the best so far: {self._best.logdir}'
-    # Last: an evaluation without this line is made again.
-    evaluations_file.append(self._config.logdir, evaluation)
+    with messages.retry_later():
+      self._directory.check()
+      # Last: an evaluation without this line is made again.
+      evaluations_file.append(self._config.logdir, evaluation)
     print(f'Evaluation at {evaluation.num_env_frames:,} frames: mean '
           f'{evaluation.mean:.2f}, standard deviation {evaluation.std:.2f} '
           f'over {len(returns)} episodes{end}', flush=True)

@@ -91,22 +91,6 @@ def locked(logdir: str) -> Iterator[None]:
     yield
 
 
-def owner(logdir: str) -> str:
-  """Returns the text of the lock, which differs for each run; '' without."""
-  try:
-    with open(os.path.join(logdir, _NAME), encoding='utf-8',
-              errors='replace') as file:
-      return file.read()
-  except OSError:
-    return ''
-
-
-def check_owner(logdir: str, expected: str) -> None:
-  """Raises OSError if the `owner` of a directory is no longer the same."""
-  if owner(logdir) != expected:
-    raise OSError('the directory was deleted, moved or replaced during the run')
-
-
 def remove_leftovers(logdir: str, names: Iterable[str],
                      names_without_lock: Iterable[str] = ()) -> None:
   """Removes temporary files of killed programs; the caller has the lock.

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Files that are written whole or not at all, and files in JSON."""
+"""Files that are written whole or not at all, files in JSON, directories."""
 
 from collections.abc import Iterator
 import contextlib
@@ -7,6 +7,9 @@ import errno
 import json
 import os
 from typing import Any, BinaryIO
+import weakref
+
+from scalable_agent import errors
 
 
 @contextlib.contextmanager
@@ -50,6 +53,34 @@ def read_json(path: str) -> Any:
       return json.load(f)
     except RecursionError:
       raise ValueError('too many brackets within brackets') from None
+
+
+class SameDirectory:
+  """Notices that a directory was deleted, moved or replaced by another one.
+
+  The directory of another run would get the files of this run.
+  """
+
+  def __init__(self, path: str):
+    """Opens a directory; a directory that cannot be opened is not checked."""
+    self._path = path
+    self._file: int | None = None
+    with contextlib.suppress(OSError):
+      self._file = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+      weakref.finalize(self, os.close, self._file)
+
+  def check(self) -> None:
+    """Raises SaveError if the path does not lead to the directory any more."""
+    if self._file is None:
+      return
+    try:
+      if os.path.samestat(os.fstat(self._file), os.stat(self._path)):
+        return
+    except FileNotFoundError:
+      pass
+    raise errors.SaveError(
+        f'{self._path} was deleted, moved or replaced by another directory '
+        'during the run, so nothing was saved.')
 
 
 def no_link(path: str, flags: int) -> int:
