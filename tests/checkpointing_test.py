@@ -697,7 +697,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     best = checkpointing.BestCheckpoint(logdir, learner, 'agent', 'catch')
     _step(learner, 10)
     checkpointer.save()
-    moved = f'{logdir}-moved'
+    moved = f'{self.create_tempdir().full_path}/moved'
     os.rename(logdir, moved)
     other = checkpointing.Checkpointer(logdir, _tiny_learner(), 'agent')
     checkpointing.BestCheckpoint(logdir, learner, 'agent', 'catch')

@@ -192,7 +192,8 @@ class EvaluatorTest(tf.test.TestCase):
   def test_a_directory_of_another_run_stays_as_it_is(self):
     learner = _learner()
     evaluator = self._evaluator(learner)
-    os.rename(self.logdir, f'{self.logdir}-moved')
+    os.rename(
+        self.logdir, f'{self.create_tempdir().full_path}/moved')
     os.mkdir(self.logdir)
     evaluations.start(self.logdir, 0)
     with contextlib.redirect_stdout(io.StringIO()) as output:

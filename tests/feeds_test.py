@@ -285,7 +285,8 @@ class ResumeTest(parameterized.TestCase):
   def test_the_replay_of_another_run_stays_as_it_is(self):
     with _running(_config(logdir=self.logdir), _Learner(2)) as (feed, batches):
       next(batches)
-      os.rename(self.logdir, f'{self.logdir}-moved')
+      os.rename(
+          self.logdir, f'{self.create_tempdir().full_path}/moved')
       for _ in range(2):  # None, and one of another run.
         with self.assertRaisesRegex(
             errors.SaveError, f'^{self.logdir} was deleted, moved or replaced'):
