@@ -261,7 +261,8 @@ class MissingTest(absltest.TestCase):
     facts = mock.Mock(
         spec=trial.Facts, parts={'frame': mock.Mock(low=0, high=1)},
         rewards=np.ones(9), lengths=[3], step_s=9e-6, mean_step_s=1e-6,
-        reset_s=1e-6, reset_s_per_step=1e-6, num_resets=3, checker='', differs=True, action_space='Discrete(2)',
+        reset_s=1e-6, reset_s_per_step=1e-6, num_resets=3, checker='',
+        differs=True, action_space='Discrete(2)',
         unused_masks=())
     facts.resets_hold_up.return_value = False
     facts.spec = mock.Mock(observation=mock.Mock(shape=(2,)))
