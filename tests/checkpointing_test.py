@@ -637,13 +637,17 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(_restored(logdir), 2)
     self.assertLen(os.listdir(logdir), 6)
 
-  def test_start_over_from_an_older_checkpoint(self):
+  def _with_checkpoints_10_20_30(self):
     logdir = self.create_tempdir().full_path
     learner = _tiny_learner()
     checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
     for _ in range(3):
       _step(learner, 10)
       checkpointer.save()
+    return logdir
+
+  def test_start_over_from_an_older_checkpoint(self):
+    logdir = self._with_checkpoints_10_20_30()
     with open(os.path.join(logdir, 'checkpoint'), 'w') as f:
       f.write('model_checkpoint_path: "ckpt-10"')
     learner = _tiny_learner()
@@ -658,12 +662,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
         [f'ckpt-{n}.index' for n in (12, 13, 14, 20, 30)])
 
   def test_the_time_before_a_start_over_is_no_replacement(self):
-    logdir = self.create_tempdir().full_path
-    learner = _tiny_learner()
-    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
-    for _ in range(3):
-      _step(learner, 10)
-      checkpointer.save()
+    logdir = self._with_checkpoints_10_20_30()
     checkpoint_files.make_latest(logdir, 'ckpt-30')  # By hand, without a list.
     self.assertEqual(checkpoint_files.older_than(f'{logdir}/ckpt-30'),
                      ['ckpt-10', 'ckpt-20'])
