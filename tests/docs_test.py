@@ -218,7 +218,6 @@ class PackageTest(absltest.TestCase):
                          check=True, stdout=subprocess.PIPE)
     self.assertEqual(run.stdout, 'False\n')
 
-
   def test_an_import_keeps_the_random_numbers_of_the_caller(self):
     code = ('import random; random.seed(1); before = random.getstate(); '
             'import scalable_agent; scalable_agent.load, scalable_agent.vtrace;'

@@ -137,7 +137,11 @@ class Checkpointer:
 
   @contextlib.contextmanager
   def as_save_errors(self) -> Iterator[None]:
-    """Turns errors of the system into `SaveError`."""
+    """Turns errors of the system into `SaveError`.
+
+    Raises SaveError at once if the directory is another one now.
+    """
+    self._directory.check()
     try:
       yield
     except (OSError, tf.errors.OpError) as e:
@@ -146,7 +150,6 @@ class Checkpointer:
           f'not be written to {self._logdir}: {errors.reason(e)}.') from e
 
   def _save(self) -> str:
-    self._directory.check()
     self._check_finite()
     files.write_if_new(
         files.identity_path(self._logdir), json.dumps(self._identity))
@@ -242,7 +245,6 @@ class BestCheckpoint:
     self.logdir = os.path.join(logdir, 'best')
     self._checkpointer = Checkpointer(
         self.logdir, learner, description, level, max_to_keep=1)
-    self._directory = whole_files.SameDirectory(self.logdir)
     self._means = files.read_means(self.logdir)
     self._name = os.path.basename(latest_checkpoint(self.logdir) or '')
     self.mean = self._means.get(self._name, -math.inf)
@@ -259,7 +261,6 @@ class BestCheckpoint:
     before = {self._name: self.mean} if self._name in self._means else {}
     self._means = {**before, name: mean}
     with self._checkpointer.as_save_errors():
-      self._directory.check()
       whole_files.write(os.path.join(self.logdir, files.MEANS),
                         json.dumps(self._means))
     self._checkpointer.train_time_s = train_time_s
