@@ -12,8 +12,8 @@
 
 Where the package is installed, `scalable-agent` is the same program, and so is
 `python -m scalable_agent`. --help shows the most used flags, --help=sac those
-of an algorithm, --helpfull all flags by section. Programs can use
-`scalable_agent.settings.config.Config` without flags.
+of an algorithm, --helpfull all flags by section. In Python:
+`scalable_agent.train(scalable_agent.Config(level_name='CartPole-v1'))`.
 """
 
 from collections.abc import Callable, Sequence
@@ -88,8 +88,16 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
       config.check_used(given)
     return (config if 'reward_clipping' in given or config.mode != 'train'
             else config_lib.with_saved_clipping(config))
-  return dataclasses.replace(trained_with, logdir=values['logdir'], **{
-      name: value for name, value in given.items() if name != 'logdir'})
+  try:
+    return dataclasses.replace(trained_with, logdir=values['logdir'], **{
+        name: value for name, value in given.items() if name != 'logdir'})
+  except errors.ConfigError as e:
+    if not values['recipe']:
+      raise
+    raise errors.ConfigError(
+        f'--recipe={values["recipe"]} does not fit the training in '
+        f'{values["logdir"]}. --mode={values["mode"]} takes the settings of '
+        'the training: leave --recipe out.') from e
 
 
 def parse(args: Sequence[str]) -> config_lib.Config:

@@ -44,6 +44,10 @@ def _fails(agent, data):
   raise ValueError('no')
 
 
+def _nothing(agent, batch):
+  del agent, batch
+
+
 def _vector(agent, data):
   return agent.params(data.observation)
 
@@ -125,6 +129,7 @@ class AddonsTest(parameterized.TestCase):
   @eager.eagerly()
   def test_wrong_functions_of_the_command(self):
     for name, message in (('_fails', '_fails of --addon raised ValueError: no'),
+                          ('_nothing', 'must return a scalar, not None'),
                           ('_vector', r'must return a scalar, not shape \(5,')):
       learner = training.make_learner(
           _config('sac', addon=f'{__name__}:{name}'), _SPEC)

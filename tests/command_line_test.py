@@ -88,6 +88,17 @@ class HelpTest(parameterized.TestCase):
       with self.assertRaisesRegex(errors.ConfigError, f'mean {expected}'):
         command_help.answer([f'--help={name}'])
 
+  @parameterized.parameters(*_FIELDS['mode'].metadata['choices'])
+  def test_of_a_mode(self, mode):
+    text = command_help.answer([f'--help={mode}'])
+    self.assertStartsWith(text, f'--mode={mode}: ')
+    self.assertContainsSubset(_flags_in(text), {*_FIELDS})
+    self.assertEqual('--plot_file' in text, mode == 'plot')
+    self.assertEqual('--suite=toys' in text, mode == 'suite')
+    self.assertEqual('--test_num_episodes=10' in text, mode == 'test')
+    # The next mode is not in the text.
+    self.assertNotRegex(text.splitlines()[0], r'\. \w+: ')
+
   def test_nothing_is_asked_for(self):
     self.assertEmpty(command_help.answer(['--logdir=-h', '--helpfull']))
     self.assertEmpty(command_help.answer(['--', '--help']))

@@ -146,7 +146,7 @@ class PagesTest(parameterized.TestCase):
         rf'`(?:scalable_agent\.)?((?:{wings})\.\w[\w.]*?)(?:\(\))?`',
         _text(page)))
     self.assertEmpty([name for name in sorted(names)
-                      if not name.endswith(('.py', '.csv', '.json'))
+                      if not name.endswith(('.py', '.csv', '.json', '.flags'))
                       and not _exists(name)])
 
   def test_all_recipes_have_a_note_on_their_runs(self):

@@ -211,6 +211,7 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(code, 2, output)
     self.assertRegex(output, 'was trained with --num_action_repeats=1, not with'
                      ' --num_action_repeats=2: this is another task')
+    self.assertIn(f'--flagfile={self.logdir}/settings.flags', output)
     episodes = _episodes(self.logdir)
     # Episodes of catch have 9 steps; 1,000 + 500 steps are shared by two
     # environments, each of which was cut off twice.
@@ -245,7 +246,11 @@ class ProcessTest(parameterized.TestCase):
     self.assertEqual(code, 2, output)
     self.assertIn('holds a checkpoint of another agent', output)
     self.assertTrue(output.strip().endswith(
-        'Use another --logdir, or the flags of its training.'), output)
+        'Use another --logdir, or the flags of its training '
+        f'(--flagfile={self.logdir}/settings.flags).'), output)
+    code, output = _main(f'--flagfile={self.logdir}/settings.flags')
+    self.assertEqual(code, 0, output)
+    self.assertIn('This run is finished', output)
     self.assertNotIn('Traceback', output)
 
   def test_kill_loses_only_what_came_after_the_checkpoint(self):

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the hooks for Weights & Biases and MLflow, with small fakes."""
 
+import dataclasses
 import os
 import sys
 import threading
@@ -240,6 +241,13 @@ class ContextTest(absltest.TestCase):
     self.assertEqual((start, end), (self.config, 'end'))
     self.assertEqual([frames for frames, _ in calls], [10, 20])
     self.assertEqual(calls[0][1]['total_loss'], 2.)
+
+  def test_a_class_needs_no_close(self):
+    self.config = dataclasses.replace(
+        self.config, hook='fake_torsos:HookWithoutEnd')
+    with self._open() as opened:
+      opened.hook(10, {})
+    self.assertLen(fake_torsos.HOOKED, 1)
 
   def test_an_error_ends_the_hook_too(self):
     with self.assertRaisesRegex(ValueError, 'of the run'), self._open():

@@ -2,6 +2,7 @@
 """Tests of the lines before the first update, and of the last lines."""
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -14,7 +15,9 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 from scalable_agent import errors
+from scalable_agent import experiment
 from scalable_agent.experience import queues
+from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import feeds
 from scalable_agent.runs import messages
@@ -31,6 +34,34 @@ def _printed(function, *args):
   with contextlib.redirect_stdout(io.StringIO()) as out:
     function(*args)
   return out.getvalue()
+
+
+_FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
+_VECTOR = structs.ArraySpec((4,), np.dtype(np.float32))
+
+
+class ChoicesTest(absltest.TestCase):
+
+  def test_what_was_chosen_is_said(self):
+    config = config_lib.Config(num_actors=8)
+    say = lambda config, spec: messages._choices(
+        config, config.resolved(spec, on_cpu=True, num_groups=2))
+    self.assertEqual(
+        say(config, _FRAMES),
+        'Chosen: --agent=deep for frames, --xla=none, '
+        '--dynamic_batching=false, --micro_batch_size=2.')
+    self.assertEqual(
+        say(dataclasses.replace(config, xla='all'), _VECTOR),
+        'Chosen: --agent=mlp for observations that are not frames, '
+        '--dynamic_batching=false, --micro_batch_size=2.')
+    self.assertEqual(
+        say(config_lib.Config(algorithm='ddqn'), _FRAMES),
+        'Chosen: --agent=nature for frames, --xla=none, '
+        '--dynamic_batching=false, --updates_per_call=8.')
+    resolved = config.resolved(_FRAMES, on_cpu=True, num_groups=2)
+    self.assertEqual(say(resolved, _FRAMES), '')
+    chosen = re.findall(r'--\w+=\w+', say(config, _FRAMES))
+    self.assertEqual(experiment.parse(['--num_actors=8', *chosen]), resolved)
 
 
 class FirstUpdateTest(parameterized.TestCase):

@@ -76,6 +76,25 @@ class EnvironmentTest(parameterized.TestCase):
       with self.assertRaisesRegex(
           errors.ConfigError, f"needs a Config, .*level_name='{level}', "):
         scalable_agent.train(config)
+    for value, message in (
+        ('cartpole', r"from_recipe\('cartpole', logdir"),
+        (scalable_agent.Config(mode='test'), "mode='train', not 'test'")):
+      with self.assertRaisesRegex(errors.ConfigError, message):
+        scalable_agent.train(value)
+    with self.assertRaisesRegex(
+        errors.ConfigError, r"such as Config\(level_name='CartPole-v1'\)"):
+      scalable_agent.Config('CartPole-v1')
+    with self.assertRaisesRegex(
+        errors.ConfigError, r'needs a directory, .*load\(config.logdir\)'):
+      scalable_agent.load(scalable_agent.Config())
+
+  def test_wrong_hooks_and_addons(self):
+    for name, value in (
+        ('hooks', print), ('hooks', [None]), ('hooks', 'a'),
+        ('addons', print), ('addons', {'a': 1}), ('addons', [print])):
+      with self.assertRaisesRegex(
+          errors.ConfigError, f'^{name} must be a .* of functions, not '):
+        scalable_agent.train(scalable_agent.Config(), **{name: value})
 
   def test_an_environment_in_place_of_a_class(self):
     with self.assertRaisesRegex(errors.LevelError, 'env=<Steps.*> cannot make '

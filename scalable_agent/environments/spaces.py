@@ -46,7 +46,8 @@ def action_spec(
     raise errors.EnvironmentSpecError(
         f'{level_name} has actions {in_a_line(space)}, but only '
         'Discrete, MultiDiscrete with one axis, MultiBinary, and Box of floats '
-        'are supported.')
+        'are supported: an ActionWrapper of gymnasium can bring them to that '
+        'form.')
   if not math.prod(space.shape):
     raise errors.EnvironmentSpecError(
         f'{level_name} has actions {in_a_line(space)}, without numbers: there '

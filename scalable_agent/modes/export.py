@@ -25,6 +25,7 @@ from scalable_agent.networks import layers
 from scalable_agent.networks import masks
 from scalable_agent.runs import logdirs
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import flag_texts
 import tensorflow as tf
 
 DIRECTORY = logdirs.EXPORTS
@@ -232,7 +233,7 @@ def export(config: config_lib.Config) -> str:
     ConfigError: `logdir` holds no checkpoint, the network cannot be converted
       as `export_format` asks for, or the files cannot be written.
   """
-  changes = config_lib.changes_said(
+  changes = flag_texts.changes_said(
       loading.trained_config(config.logdir), config)
   if changes:
     raise errors.ConfigError(

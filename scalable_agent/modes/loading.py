@@ -201,8 +201,12 @@ def load(logdir: str) -> LoadedAgent:
 
   `logdir` is the `--logdir` of the training, its directory `best`, or the name
   of an agent of the package, such as `zoo:pong`. Raises errors.ConfigError if
-  the checkpoint or its settings are missing.
+  the checkpoint or its settings are missing, or `logdir` is no path.
   """
+  if not isinstance(logdir, str | os.PathLike):
+    raise errors.ConfigError(
+        f'load needs a directory, not {logdir!r:.60}. Write '
+        'scalable_agent.load(config.logdir).')
   logdir = zoo.folder(os.path.expanduser(logdir))
   config = trained_config(logdir)
   spec = checkpointing.saved_spec(logdir)

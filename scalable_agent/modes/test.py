@@ -18,6 +18,7 @@ from scalable_agent.scores import files
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import table as table_lib
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import flag_texts
 from scalable_agent.settings import lab_levels
 import tensorflow as tf
 
@@ -48,7 +49,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
         'or name the directory of a trained agent.')
   trained_with = config_lib.trained_with(config.logdir)
   if trained_with:
-    print(config_lib.changes_said(trained_with, config)
+    print(flag_texts.changes_said(trained_with, config)
           or 'With the settings of the training.')
   if line := messages.best_is_better(config.logdir):
     print(f'{line} To test the best weights: '

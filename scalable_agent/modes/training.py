@@ -12,27 +12,33 @@ from scalable_agent.modes import loading
 from scalable_agent.runs import log
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import recipes
 
 
 def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
           addons: Mapping[str, base.Addon] | None = None,
           env: Callable[..., gymnasium.Env] | None = None
           ) -> loading.LoadedAgent:
-  """Trains as `runs.training.train` does, and returns the trained agent.
+  """Trains to `config.total_environment_frames`; returns the trained agent.
+
+  If `config.logdir` has a checkpoint, the training resumes from there.
 
   Args:
-    hooks: called after each update.
+    config: the settings of the run.
+    hooks: functions that are called after each update, with a `log.Update`.
     addons: further terms of the policy's loss, by name.
     env: a function, or a class, that makes an environment of gymnasium; the
       arguments are `config.environment_kwargs`. The environment gets the name
       `config.level_name`, which must be new, such as `my_level`.
 
   Raises:
-    ConfigError: `config` is no `Config`.
+    ConfigError: `config` is no `Config` for a training, `hooks` is no list of
+      functions, or `addons` no dictionary of functions.
     LevelError: `level_name` is the name of another environment.
     Exception: errors of `runs.training.train` and `load`.
   """
   _check_config(config)
+  _check_functions(hooks, addons)
   if env is not None:
     own_levels.register(config.level_name, env)
   # Code of a user may change the directory.
@@ -43,8 +49,24 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
 
 def _check_config(config: object) -> None:
   if not isinstance(config, config_lib.Config):
-    level = config if isinstance(config, str) else 'CartPole-v1'
+    name = config if isinstance(config, str) else 'CartPole-v1'
+    made = (f'Config.from_recipe({name!r}' if name in recipes.recipe_names()
+            else f'Config(level_name={name!r}')
     raise errors.ConfigError(
-        f'train needs a Config, not {config!r:.60}. Write '
-        f'scalable_agent.train(scalable_agent.Config(level_name={level!r}, '
-        "logdir='/tmp/my_run')).")
+        f'train needs a Config, not {config!r:.60}. Write scalable_agent.train('
+        f"scalable_agent.{made}, logdir='/tmp/my_run')).")
+  if config.mode != 'train':
+    raise errors.ConfigError(
+        f"train needs a Config with mode='train', not {config.mode!r}.")
+
+
+def _check_functions(hooks: object, addons: object) -> None:
+  if not isinstance(hooks, Sequence) or not all(map(callable, hooks)):
+    raise errors.ConfigError(
+        f'hooks must be a list of functions, not {hooks!r:.60}. Write '
+        'hooks=[my_function].')
+  if addons is not None and not (
+      isinstance(addons, Mapping) and all(map(callable, addons.values()))):
+    raise errors.ConfigError(
+        f'addons must be a dictionary of functions, not {addons!r:.60}. Write '
+        "addons={'my_term': my_function}.")

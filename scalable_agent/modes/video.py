@@ -18,6 +18,7 @@ from scalable_agent.runs import metrics
 from scalable_agent.runs import videos
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import flag_texts
 import tensorflow as tf
 
 DIRECTORY = logdirs.VIDEOS
@@ -45,7 +46,7 @@ def record(config: config_lib.Config) -> list[str]:
   tf.keras.utils.set_random_seed(config.seed)
   layers.set_compute_dtype(config.compute_dtype)
   trained_with = loading.trained_config(config.logdir)
-  print(config_lib.changes_said(trained_with, config)
+  print(flag_texts.changes_said(trained_with, config)
         or 'With the settings of the training.', flush=True)
   # Code of a user may change the directory.
   config = dataclasses.replace(config, life_loss_ends_episode=False,

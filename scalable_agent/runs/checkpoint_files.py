@@ -15,6 +15,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.runs import weights
 from scalable_agent.settings import files
+from scalable_agent.settings import flag_texts
 import tensorflow as tf
 
 DAMAGED = 'damaged-'
@@ -178,8 +179,8 @@ def _restore(path: str, checkpoint: tf.train.Checkpoint,
     tf.get_logger().addFilter(_is_restored)
     raise errors.CheckpointError(
         f'The checkpoint {path} does not fit this agent or is damaged '
-        f'({str(e).splitlines()[0]}). Use the flags of its training or '
-        'another --logdir.') from e
+        f'({str(e).splitlines()[0]}). Use another --logdir, or '
+        f'{flag_texts.of_training(os.path.dirname(path))}.') from e
 
 
 def _is_restored(record: logging.LogRecord) -> bool:
@@ -295,6 +296,6 @@ def check_identity(logdir: str, identity: Mapping[str, str | None]) -> None:
     if value is not None and found.get(key, value) != value:
       raise errors.CheckpointError(
           f'--logdir={logdir} holds a checkpoint of another {key} '
-          f'({found[key]}), not {value}. Use another --logdir'
-          + (' or --allow_other_task.' if key == 'level' else
-             ', or the flags of its training.'))
+          f'({found[key]}), not {value}. Use another --logdir, '
+          + ('--allow_other_task, ' if key == 'level' else '')
+          + f'or {flag_texts.of_training(logdir)}.')

@@ -70,19 +70,19 @@ def open_context(config: sections.AllSections, stop: threading.Event,
 
 @contextlib.contextmanager
 def _open_hook(config: sections.AllSections) -> Iterator[SummaryHook]:
-  """Yields the hook; an instance, if `--hook` names a class, is closed."""
+  """Yields the hook. If `--hook` names a class, calls the hook's `close`."""
   name = f'{config.hook} of --hook'
   function = user_code.load(config.hook, 'hook')
-  has_end = isinstance(function, type)
+  is_class = isinstance(function, type)
   with user_code.errors_explained(name):
-    hook: Any = function(config) if has_end else function
+    hook: Any = function(config) if is_class else function
 
   def call(num_env_frames: int, values: Mapping[str, float]) -> None:
     with user_code.errors_explained(name):
       hook(num_env_frames, values)
 
   def close() -> None:
-    if has_end:
+    if is_class and hasattr(hook, 'close'):
       hook.close()
 
   try:

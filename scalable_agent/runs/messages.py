@@ -21,7 +21,9 @@ from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
+from scalable_agent.settings import flag_texts
 from scalable_agent.settings import program
+from scalable_agent.settings import sections
 
 # The levels that settings of some tasks change.
 _CHANGES = {
@@ -47,10 +49,10 @@ def print_start(
   level_names = levels.level_names(config.level_name, config.is_test)
   for line in (levels.unplayed_message(level_names, config.num_actors),
                _without_effect(config, level_names),
-               config_lib.choices_made(asked, config),
+               _choices(asked, config),
                clipping.said(config, actors.spec.action),
                *_about_appo(config, actors.spec.action),
-               before and config_lib.changes_said(before, config),
+               before and flag_texts.changes_said(before, config),
                before and _rate_kept(before, config)):
     if line:
       print(line)
@@ -69,6 +71,17 @@ def print_start(
         f'on {device}. Progress is printed after the first '
         f'update, which compiles. Curves: tensorboard --logdir={config.logdir}',
         flush=True)
+
+
+def _choices(asked: config_lib.Config, config: config_lib.Config) -> str:
+  """Returns a line with the flags that `asked.resolved` chose, or ''."""
+  reasons = {'--agent=deep': ' for frames', '--agent=nature': ' for frames',
+             '--agent=mlp': ' for observations that are not frames'}
+  flags = [flag_texts.as_flags(config, [name])
+           for name in sections.names_with('automatic')
+           if getattr(asked, name) != getattr(config, name)]
+  return flags and 'Chosen: ' + ', '.join(
+      flag + reasons.get(flag, '') for flag in flags) + '.' or ''
 
 
 def _without_effect(

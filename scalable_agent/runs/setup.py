@@ -187,10 +187,13 @@ def _addon(name: str) -> dict[str, base.Addon]:
 
   def term(agent: agents.Agent, data: structs.Nest) -> tf.Tensor:
     with user_code.errors_explained(f'{name} of --addon'):
-      loss = tf.convert_to_tensor(function(agent, data), tf.float32)
-    if loss.shape.rank != 0:
+      result = function(agent, data)
+      loss = result if result is None else tf.convert_to_tensor(
+          result, tf.float32)
+    if loss is None or loss.shape.rank != 0:
+      found = 'None' if loss is None else f'shape {loss.shape}'
       raise errors.UserCodeError(
-          f'{name} of --addon must return a scalar, not shape {loss.shape}.')
+          f'{name} of --addon must return a scalar, not {found}.')
     return loss
 
   return {name.rpartition(':')[2]: term}

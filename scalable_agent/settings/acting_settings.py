@@ -44,7 +44,7 @@ class ActingSettings(Section):
       NOT_NEGATIVE, COUNT, automatic=True)
   unroll_length: int = setting(
       By({'impala': 100, 'appo on Atari': 64, 'appo': 64, 'ddqn with LSTM': 20,
-          'others with LSTM': 10, 'Atari': 16, 'others': 2}),
+          'off-policy with LSTM': 10, 'Atari': 16, 'others': 2}),
       'Agent steps per unroll. Sequences of an off-policy algorithm with '
       '--use_lstm begin where unrolls begin.', POSITIVE, COUNT)
   queue_capacity: int = setting(

@@ -48,10 +48,10 @@ class AgentSettings(Section):
       'sequences of steps; see --sequence_length. Critics see the memory of '
       'the policy, and the memory learns from the loss of the critics.')
   lstm_units: int | None = setting(
-      By({'ddqn with LSTM': 256, 'others with LSTM': 128, 'others': 256}),
+      By({'ddqn with LSTM': 256, 'off-policy with LSTM': 128, 'others': 256}),
       'Units of the LSTM.', POSITIVE, COUNT, needs=Needs('use_lstm'))
   use_last_action_reward: bool | None = setting(
-      By({'impala': True, 'others with LSTM': True, 'others': False}),
+      By({'impala': True, 'off-policy with LSTM': True, 'others': False}),
       'The agent sees its last action and its last (clipped) reward. All but '
       'impala and appo need --use_lstm for this.')
   use_instruction: bool = setting(

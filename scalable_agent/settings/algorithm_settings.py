@@ -203,7 +203,7 @@ class OffPolicySettings(RewardSettings):
       'each of the sequences of a batch.', POSITIVE, COUNT,
       algorithms=OFF_POLICY)
   burn_in_steps: int | None = setting(
-      By({'others with LSTM': 20, 'others': 0}),
+      By({'off-policy with LSTM': 20, 'others': 0}),
       'With --use_lstm: number of steps before each sequence that only warm up '
       'the state of the LSTM and are not learned from. The agent can learn to '
       'remember about --burn_in_steps + --sequence_length steps.',

@@ -27,6 +27,16 @@ _FIRST = (
     ('learning_rate=X', 'see also --learning_rate_schedule'),
     ('eval_every_frames=N', 'evaluates while training, keeps the best'),
     ('seed=N', 'of weights, actions and environments'))
+# The flags of modes, beside --logdir.
+_OF_MODES = {
+    'test': ('test_num_episodes', 'test_greedy', 'max_episode_steps',
+             'num_actors'),
+    'video': ('video_num_episodes', 'video_format', 'video_text',
+              'test_greedy', 'max_episode_steps'),
+    'export': ('export_format',),
+    'plot': ('plot_file', 'plot_num_episodes'),
+    'check': ('level_name', 'environment_kwargs', 'num_action_repeats'),
+    'suite': ('suite', 'seeds', 'jobs')}
 _WIDTH = 79
 
 
@@ -63,6 +73,7 @@ def overview() -> str:
                      subsequent_indent=' ' * (width + 2)),
       '',
       '  --help=sac        the flags of an algorithm, with their defaults',
+      '  --help=test       a mode and its flags',
       '  --help=batch_size a flag',
       '  --help=recipes    all recipes; --help=cartpole shows a recipe',
       '  --helpfull        all flags, by section',
@@ -75,6 +86,8 @@ def _of(name: str) -> str:
     return of_algorithm(name)
   if name in ('recipe', 'recipes'):
     return _recipes()
+  if name in _settings('impala')['mode'].metadata['choices']:
+    return _of_mode(name)
   fields = {field.name: field
             for field in dataclasses.fields(config_lib.Config)}
   if name in fields:
@@ -89,8 +102,33 @@ def _of(name: str) -> str:
             f'  --{flag}={value}'.removesuffix('=')
             for flag, value in recipes.settings_of(name).items())])
   raise errors.ConfigError(other_words.of_help(name) or (
-      f'There is no --help={name}: give the name of a flag or of a recipe, '
-      f'recipes, or one of {", ".join(declare.ALGORITHMS)}.'))
+      f'There is no --help={name}: give the name of a flag, of a mode or of a '
+      f'recipe, recipes, or one of {", ".join(declare.ALGORITHMS)}.'))
+
+
+def _of_mode(mode: str) -> str:
+  """Returns the task of a mode, and the flags that only the mode uses."""
+  text = _settings('impala')['mode'].metadata['text']
+  match = re.search(rf'\b{mode}: (.*?)\.(?= \w+: |$)', text)
+  assert match is not None, mode
+  lines = textwrap.wrap(f'--mode={mode}: {match[1]}.', _WIDTH)
+  fields = _settings('impala')
+  for name in _OF_MODES.get(mode, ()):
+    default = _value(getattr(config_lib.Config, name))
+    lines += _lines_of(fields[name], default and f'={default} ')
+  return '\n'.join(lines)
+
+
+def _lines_of(field: dataclasses.Field[declare.Value],
+              default: str) -> list[str]:
+  """Returns a flag with its default, its first sentence and its choices."""
+  names = ', '.join(field.metadata['algorithms'])
+  text = _sentence(field.metadata['text'].removeprefix(f'{names}: '))
+  if choices := field.metadata['choices']:
+    text += f': {", ".join(choices)}'
+  return textwrap.wrap(
+      f'--{field.name}{default} {text}', _WIDTH, initial_indent='  ',
+      subsequent_indent=' ' * 8)
 
 
 def _recipes() -> str:
@@ -128,13 +166,9 @@ def of_algorithm(algorithm: str) -> str:
     if fields:
       lines += ['', _sentence(section.__doc__ or '')]
     for field in fields:
-      names = ', '.join(field.metadata['algorithms'])
-      first = _sentence(field.metadata['text'].removeprefix(f'{names}: '))
       value = getattr(config, field.name)
       default = '  (automatic)' if value is None else f'={_value(value)} '
-      lines += textwrap.wrap(
-          f'--{field.name}{default} {first}', _WIDTH, initial_indent='  ',
-          subsequent_indent=' ' * 8)
+      lines += _lines_of(field, default)
   return '\n'.join(lines)
 
 

@@ -35,7 +35,18 @@ class _WholeNumbers(flags.IntegerParser):
       with contextlib.suppress(ValueError):
         if (number := float(argument)).is_integer():
           return int(number)
-      raise ValueError('it must be a whole number') from None
+      raise ValueError(
+          'must be a whole number, such as 1000 or 1e6') from None
+
+
+class _Numbers(flags.FloatParser):
+  """Parser of numbers with a plain error message."""
+
+  def convert(self, argument: str | float) -> float:
+    try:
+      return super().convert(argument)
+    except ValueError:
+      raise ValueError('must be a number, such as 0.001') from None
 
 
 class _Booleans(flags.BooleanParser):
@@ -45,7 +56,7 @@ class _Booleans(flags.BooleanParser):
     try:
       return super().parse(argument)
     except ValueError:
-      raise ValueError('it must be true or false') from None
+      raise ValueError('must be true or false') from None
 
 
 def _define_boolean(*, flag_values: flags.FlagValues, name: str,
@@ -62,9 +73,15 @@ def _define_integer(*, flag_values: flags.FlagValues, name: str,
                serializer=flags.ArgumentSerializer(), **kwargs)
 
 
+def _define_float(*, flag_values: flags.FlagValues, name: str,
+                  **kwargs: Any) -> None:
+  flags.DEFINE(_Numbers(), flag_values=flag_values, name=name,
+               serializer=flags.ArgumentSerializer(), **kwargs)
+
+
 _DEFINE: dict[type, Callable[..., object]] = {
     str: flags.DEFINE_string, int: _define_integer,
-    float: flags.DEFINE_float, bool: _define_boolean}
+    float: _define_float, bool: _define_boolean}
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:

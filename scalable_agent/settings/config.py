@@ -8,7 +8,7 @@ makes a flag of every setting. In a program or a notebook,
 This module must not import TensorFlow: environment processes import it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import json
 import os
@@ -18,6 +18,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.settings import declare
 from scalable_agent.settings import files
+from scalable_agent.settings import flag_texts
 from scalable_agent.settings import recipes
 from scalable_agent.settings import sections
 from scalable_agent.settings import values
@@ -26,8 +27,7 @@ from scalable_agent.settings.declare import names
 from scalable_agent.settings.declare import used
 
 __all__ = [
-    'changes_said', 'choices_made', 'Config', 'SECTIONS', 'trained_with',
-    'with_saved_clipping']
+    'Config', 'SECTIONS', 'trained_with', 'with_saved_clipping']
 
 # On a CPU: largest number of observations, and smallest number of unrolls, in a
 # micro-batch; second, of the deep network without an LSTM. Larger micro-batches
@@ -47,7 +47,7 @@ _SEED_ROLES = (
 
 
 # Name of a file of settings that a killed run leaves behind.
-TEMPORARY_NAME = r'settings.*\.json\.tmp'
+TEMPORARY_NAME = r'settings.*\.(json|flags)\.tmp'
 
 
 class _HasShape(Protocol):
@@ -246,12 +246,16 @@ class Config(sections.AllSections):
     """Writes the settings of a part of a run; CheckpointError if impossible.
 
     The files are `<logdir>/settings-<part>.json` and, until the next part,
-    `<logdir>/settings.json`. `part` is the number of updates before the part.
+    `<logdir>/settings.json`, and `<logdir>/settings.flags` for `--flagfile`.
+    `part` is the number of updates before the part.
     """
-    for path in (_settings_path(self.logdir, f'-{part}'),
-                 _settings_path(self.logdir)):
+    text = json.dumps(dataclasses.asdict(self), indent=1)
+    for path, content in (
+        (_settings_path(self.logdir, f'-{part}'), text),
+        (os.path.join(self.logdir, flag_texts.FILE), flag_texts.of_file(self)),
+        (_settings_path(self.logdir), text)):
       try:
-        files.write(path, json.dumps(dataclasses.asdict(self), indent=1))
+        files.write(path, content)
       except OSError as e:
         raise errors.CheckpointError(
             f'{path} cannot be written: {e.strerror}.') from e
@@ -265,13 +269,16 @@ class Config(sections.AllSections):
         field.name for field in dataclasses.fields(self)
         if field.metadata['task']
         and getattr(self, field.name) != getattr(before, field.name)]
+    levels = ['level_name'][:self.level_name != before.level_name]
     if changed and not self.allow_other_task:
+      before_and_now = [flag_texts.as_flags(config, levels + changed)
+                        for config in (before, self)]
       raise errors.ConfigError(
           f'--logdir={self.logdir} was trained with '
-          f'{_as_flags(before, changed)}, not with {_as_flags(self, changed)}: '
-          'this is another task. Use the same flags, another --logdir, or '
-          '--allow_other_task.')
-    if changed or self.level_name != before.level_name:
+          f'{", not with ".join(before_and_now)}: this is another task. To '
+          f'resume, use {flag_texts.of_training(self.logdir)}. For the other '
+          'task, use another --logdir, or --allow_other_task.')
+    if changed or levels:
       old = [path for path in sorted(os.listdir(self.logdir))
              if path == 'best' or path.startswith('replay')]
       self._check('allow_other_task', not old or not self.allow_other_task,
@@ -281,36 +288,6 @@ class Config(sections.AllSections):
 
 # In the order of --helpfull.
 SECTIONS = sections.SECTIONS
-
-
-def choices_made(config: Config, resolved: Config) -> str:
-  """Returns a line with the flags that `config.resolved` chose, or ''."""
-  reasons = {'--agent=deep': ' for frames', '--agent=nature': ' for frames',
-             '--agent=mlp': ' for observations that are not frames'}
-  flags = [f'--{name}={str(getattr(resolved, name)).lower()}'
-           for name in sections.names_with('automatic')
-           if getattr(config, name) != getattr(resolved, name)]
-  return flags and 'Chosen: ' + ', '.join(
-      flag + reasons.get(flag, '') for flag in flags) + '.' or ''
-
-
-def changes_said(before: Config, now: Config) -> str:
-  """Returns a line with the settings that a resumed run changes, or ''."""
-  of_tests = {field.name for field in dataclasses.fields(sections.TestSettings)}
-  changed = [
-      field.name for field in dataclasses.fields(Config)
-      if not field.metadata['unreported'] and field.name not in of_tests
-      and getattr(before, field.name) != getattr(now, field.name)]
-  return changed and (
-      f'Changed: {_as_flags(now, changed)}; before: '
-      f'{_as_flags(before, changed)}.') or ''
-
-
-def _as_flags(config: Config, names_of_settings: Iterable[str]) -> str:
-  text = lambda value: (
-      str(value).lower() if isinstance(value, bool) else str(value))
-  return ' '.join(f'--{name}={text(getattr(config, name))}'
-                  for name in names_of_settings)
 
 
 def trained_with(logdir: str) -> Config | None:

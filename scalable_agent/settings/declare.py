@@ -34,7 +34,7 @@ NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
 MIN_FRAME_SIZES = {'shallow': 20, 'nature': 36}
 _SIZE = re.compile('0*[1-9][0-9]{0,8}')  # Longer texts may not fit `int`.
 # A function of a user, as module:function.
-_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
+_FUNCTION = re.compile(r'[^\W\d][\w.]*(?<!\.py):[^\W\d]\w*')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,16 +59,16 @@ AT_LEAST_MINUS_ONE = Check[int](lambda x: x >= -1, 'must be at least -1')
 SIZES = Check[str](
     lambda x: bool(names(x)) and all(map(_SIZE.fullmatch, names(x))),
     'must be a list of positive numbers, such as 256,256')
+_FUNCTION_RULE = 'module:function, such as my_file:my_function for my_file.py'
 IS_FUNCTION = Check[str](lambda x: not x or bool(_FUNCTION.fullmatch(x)),
-                         'must be module:function')
-IS_AGENT = Check[str](lambda x: x in ('auto', *NETWORKS) or bool(
-    _FUNCTION.fullmatch(x)), 'must be one of auto, '
-                      f'{", ".join(NETWORKS)}, or module:function')
+                         f'must be {_FUNCTION_RULE}')
+IS_AGENT = Check[str](
+    lambda x: x in ('auto', *NETWORKS) or bool(_FUNCTION.fullmatch(x)),
+    f'must be one of auto, {", ".join(NETWORKS)}, or {_FUNCTION_RULE}')
 DIRECTORIES = Check[str](lambda x: bool(names(x)), 'must name a directory')
 IS_LOCAL = Check[str](
     lambda x: '://' not in x,
-    'must be a directory of this machine, or of a file system that machines '
-    'share. Mount a remote directory')
+    'must be a directory of this machine, local or mounted')
 LEVELS = Check[str](lambda x: bool(names(x)), 'must name at least one level')
 
 
@@ -98,9 +98,9 @@ class By(dict[str, U]):
   """Defaults by algorithm and level, in a dictionary.
 
   The first key counts: `impala on DeepMind Lab`, `Atari or DeepMind Lab`,
-  `Atari with LSTM`, `ddqn with LSTM`, `others with LSTM` (these three are for
-  off-policy algorithms), `module:id`, `--num_actors=auto`, `ddqn on Atari`,
-  `Atari` (not for impala), `ddqn`, `others`.
+  `off-policy on Atari with LSTM`, `ddqn with LSTM`, `off-policy with LSTM`,
+  `module:id`, `--num_actors=auto`, `ddqn on Atari`, `Atari` (not for impala),
+  `ddqn`, `others`.
   """
 
   def of(self, keys: Iterable[str]) -> U:
@@ -120,9 +120,8 @@ class Facts(TypedDict, total=False):
     needs: a condition without which to set the setting is an error.
     unless: another setting. To set both is an error.
     actions: the only kind of actions with which the setting may be set.
-    task: levels whose task the setting defines: returns are not comparable if
-      the setting changes. atari_training: Atari games, except in tests. frames:
-      levels whose frames have a size of choice.
+    task: levels whose returns the setting changes. atari_training: Atari games,
+      except in tests. frames: levels whose frames have a size of choice.
     path: whether `~` means the home directory of the user.
     divided: whether each of several learners has a share of the number.
     automatic: whether the program may choose the value, see `Config.resolved`.
@@ -231,7 +230,8 @@ class Section:
 
   def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
-      value = values.plain(getattr(self, field.name), value_type(field))
+      value = values.plain(getattr(self, field.name), value_type(field),
+                           field.metadata['automatic'])
       object.__setattr__(self, field.name, value)
       if value is not None:  # Before defaults, which other settings decide.
         self._check_type(field)
@@ -257,8 +257,8 @@ class Section:
       keys = [f'{self.algorithm} on Atari',
               *['Atari'][:self.algorithm != 'impala'], *keys]
     if with_lstm and self.is_off_policy:
-      keys = [*['Atari with LSTM'][:on_atari], f'{self.algorithm} with LSTM',
-              'others with LSTM', *keys]
+      keys = [*['off-policy on Atari with LSTM'][:on_atari],
+              f'{self.algorithm} with LSTM', 'off-policy with LSTM', *keys]
     return keys
 
   def _is_used(self, field: dataclasses.Field[Value]) -> bool:
@@ -324,8 +324,8 @@ class Section:
     default = field.metadata['default']
     defaults = [default] if not isinstance(default, By) else [
         value for key, value in default.items()
-        if key.split()[0] in (self.algorithm, 'Atari', 'others') and (
-            getattr(self, 'use_lstm', None) or not key.endswith('with LSTM'))]
+        if key.split()[0] in (self.algorithm, 'Atari', 'off-policy', 'others')
+        and (getattr(self, 'use_lstm', None) or 'with LSTM' not in key)]
     self._check(field.name, not has_no_effect or getattr(self, field.name) in (
         *defaults, field.default), rule)
 

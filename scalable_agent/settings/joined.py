@@ -72,7 +72,8 @@ class Joined(
                 '--target_policy_period=1: the rate would rise again and again')
     self._check('unrolls_per_collect',
                 self.unrolls_per_collect % self.batch_size == 0,
-                f'must be a multiple of --batch_size={self.batch_size}')
+                f'must be a multiple of --batch_size={self.batch_size}; by '
+                'default, --unrolls_per_collect is --num_actors')
     self._check('normalise_advantages', not self.normalise_advantages or (
         self.num_learners == 1 and self.micro_batch_size in (
             0, self.batch_size)),

@@ -24,8 +24,8 @@ _ADAM = Needs('optimizer', ('adam',))
 class LearnerSettings(Section):
   """The learner: batches, optimizer and gradients."""
   batch_size: int = setting(
-      By({'impala': 2, 'others with LSTM': 32, 'ddqn on Atari': 32, 'ddqn': 64,
-          'others': 256}),
+      By({'impala': 2, 'off-policy with LSTM': 32, 'ddqn on Atari': 32,
+          'ddqn': 64, 'others': 256}),
       'Size of a batch. impala and appo: unrolls per update, each of one '
       'environment; appo: by default about a quarter of --unrolls_per_collect. '
       'All other algorithms: transitions per update, or with --use_lstm '
@@ -75,7 +75,7 @@ class LearnerSettings(Section):
       'Largest absolute value of each element of the gradient of a network. 0 '
       'for no clipping.', NOT_NEGATIVE)
   clip_gradient_norm: float = setting(
-      By({'appo': .5, 'ddqn with LSTM': 40., 'others with LSTM': 10.,
+      By({'appo': .5, 'ddqn with LSTM': 40., 'off-policy with LSTM': 10.,
           'others': 0.}),
       'Largest norm of the gradient of a network (of all critics together). '
       'Larger gradients are scaled down. 0 for no clipping.', NOT_NEGATIVE)

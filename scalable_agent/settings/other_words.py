@@ -184,6 +184,8 @@ def of_flag(name: str) -> str:
 
 def of_value(error: str) -> str:
   """Returns a line for an absl error about the value of a flag, or ''."""
+  if match := re.fullmatch('flag (--.*): (must be .*)', error, re.DOTALL):
+    return f'{match[1]} {match[2]}.'
   match = re.match(r'flag --(\w+)=(\S+): value should be one of', error)
   if match is None:
     return ''

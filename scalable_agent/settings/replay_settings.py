@@ -75,8 +75,8 @@ class ReplaySettings(Section):
       'of each environment.', POSITIVE, algorithms=OFF_POLICY,
       divided='roughly')
   updates_per_step: float | None = setting(
-      By({'Atari with LSTM': .0125, 'ddqn with LSTM': .0625,
-          'others with LSTM': .125, 'Atari': .25, 'others': 1.}),
+      By({'off-policy on Atari with LSTM': .0125, 'ddqn with LSTM': .0625,
+          'off-policy with LSTM': .125, 'Atari': .25, 'others': 1.}),
       'Updates per agent step (of any environment), such as 0.25 for one '
       'update every four steps. The ratio is exact: actors and learner wait '
       'for each other.', POSITIVE, algorithms=OFF_POLICY)

@@ -27,10 +27,13 @@ class RunSettings(Section):
       path=True, unreported=True, varies=True)
   level_name: str = setting(
       'ALE/Pong-v5',
-      'Environment to play: a gymnasium id (also of MiniGrid, BabyAI, ViZDoom '
-      'or Gymnasium-Robotics), a level of DeepMind Lab or a toy such as catch; '
-      'atari57 or dmlab30 for all levels of that name, with one agent for all '
-      '(--suite has one agent for each level); or a list A,B,C of names. With '
+      'Environment to play: an id of gymnasium, such as CartPole-v1, '
+      'ALE/Pong-v5, MinAtar/Breakout-v1, BabyAI-GoToObj-v0 or '
+      'dm_control/walker-walk-v0; module:id, such as my_levels:Corridor-v0, '
+      'for an environment of your own; envpool:ID; a level of DeepMind Lab; a '
+      'toy: catch, memory, pattern or target; atari57 or dmlab30 for all '
+      'levels of that name, with one agent for all (--suite has one agent for '
+      'each level); or a list A,B,C of names. With '
       'DeepMind Lab installed, the default of impala on the command line is '
       f'{lab_levels.DEFAULT}. '
       'Environment i plays level i % n of the n levels.', LEVELS)

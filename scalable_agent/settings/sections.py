@@ -58,7 +58,11 @@ S = TypeVar('S', bound='AllSections')
 class AllSections(joined.Joined):
   """All sections in one, with checks across sections."""
 
-  def __new__(cls, **settings: Any) -> 'AllSections':
+  def __new__(cls, *values: Any, **settings: Any) -> 'AllSections':
+    if values:
+      raise errors.ConfigError(
+          'Settings need names, such as Config(level_name='
+          f'{values[0]!r:.60}).')
     for name, value in settings.items():
       if text := other_words.of_setting(name, value):
         raise errors.ConfigError(text)

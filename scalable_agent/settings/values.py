@@ -9,14 +9,21 @@ import re
 import numpy as np
 
 
-def plain(value: object, kind: type) -> object:
+def plain(value: object, kind: type, is_automatic: bool = False) -> object:
   """Returns a setting of type `kind` as Python's own type, if that is exact.
 
-  Numbers of NumPy, whole numbers such as 1e6, and paths are converted. All
-  other values are returned unchanged.
+  Numbers of NumPy, whole numbers such as 1e6, paths, and lists of texts or
+  numbers, to `A,B,C`, are converted. If `is_automatic`, `auto` is 0. All other
+  values are returned unchanged.
   """
   if isinstance(value, os.PathLike) and kind is str:
     return os.fspath(value)
+  if isinstance(value, list | tuple) and kind is str and all(
+      type(part) in (int, str) for part in value):
+    return ','.join(map(str, value))
+  if is_automatic and kind is int and isinstance(
+      value, str) and value == 'auto':
+    return 0
   if isinstance(value, np.generic):
     value = value.item()
   if kind is int and isinstance(value, float) and value.is_integer():

@@ -1,0 +1,85 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Tests of the file of flags that a training writes."""
+
+import dataclasses
+import os
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+from scalable_agent import errors
+from scalable_agent import experiment
+from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import flag_texts
+from scalable_agent.settings import recipes
+
+
+class FileTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.logdir = self.create_tempdir().full_path
+    self.argument = f'--flagfile={self.logdir}/{flag_texts.FILE}'
+
+  @parameterized.parameters(*recipes.recipe_names())
+  def test_the_flags_are_those_of_the_training(self, recipe):
+    config = config_lib.Config.from_recipe(recipe, logdir=self.logdir, seed=7)
+    chosen = config.resolved(
+        _Shape(), on_cpu=True, num_groups=2) if config.num_actors else config
+    for settings in config, chosen:
+      settings.save()
+      self.assertEqual(experiment.parse([self.argument]), settings)
+
+  @parameterized.parameters(
+      {'deterministic': True, 'num_actor_groups': 1},
+      {'num_learners': 2, 'num_actors': 8, 'ray_address': 'local'},
+      {'algorithm': 'ddqn', 'use_lstm': True}, {'num_actors': 'auto'},
+      {'environment_kwargs': {'a b': "c'", 'd': [1, None]}},
+      {'algorithm': 'impala', 'replay_capacity': 64}, {'use_lstm': False},
+      {'hook': 'my_hook:send', 'plot_file': 'a b.png', 'save_summaries_secs':
+       float('inf')}, {'dynamic_batching': False, 'learning_rate': 1e-7})
+  def test_other_settings(self, **settings):
+    config = config_lib.Config(
+        level_name='CartPole-v1', logdir=self.logdir, **settings)
+    config.save()
+    self.assertEqual(experiment.parse([self.argument]), config)
+
+  def test_later_flags_count(self):
+    config = config_lib.Config(level_name='catch', logdir=self.logdir)
+    config.save()
+    self.assertEqual(
+        experiment.parse([self.argument, '--total_environment_frames=5e6']),
+        dataclasses.replace(config, total_environment_frames=5_000_000))
+
+  def test_the_directory_does_not_depend_on_where_a_command_starts(self):
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(self.logdir)
+    text = flag_texts.of_file(
+        config_lib.Config(level_name='catch', logdir='run'))
+    self.assertIn(f'--logdir={self.logdir}/run\n', text)
+
+  def test_an_error_of_another_task_names_the_file(self):
+    before = config_lib.Config(
+        level_name='catch', num_action_repeats=1, logdir=self.logdir)
+    other = config_lib.Config(logdir=self.logdir)
+    of_training = 'To resume, use the flags of its training'
+    with self.assertRaisesRegex(
+        errors.ConfigError, rf'--logdir={self.logdir} was trained with '
+        '--level_name=catch --num_action_repeats=1, not with '
+        '--level_name=ALE/Pong-v5 --num_action_repeats=4: this is another '
+        rf'task. {of_training}. For '):
+      other.check_same_task(before)
+    before.save()
+    with self.assertRaisesRegex(
+        errors.ConfigError, rf'{of_training} \({self.argument}\). For '):
+      other.check_same_task(before)
+
+
+class _Shape:
+  """Stands for the spec of frames."""
+  shape = (84, 84, 4)
+  dtype = np.uint8
+
+
+if __name__ == '__main__':
+  absltest.main()
