@@ -136,7 +136,7 @@ def run_all(cells: list[Cell], out: pathlib.Path, common: list[str], jobs: int,
     for cell, code, num_left in ends:
       directory = cell.directory(out)
       result = 'finished'
-      if code == 0 and running.is_at_end(directory / 'log.txt'):
+      if code == 0 and running.is_at_end(programs.output(directory)):
         (directory / 'finished.json').write_text(
             json.dumps(cell.flags(common)))
       else:

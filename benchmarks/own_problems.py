@@ -150,7 +150,8 @@ def ours(name: str, seed: int, out: pathlib.Path,
       run.wait(args.timeout_s)
     finally:
       programs_lib.stop(run)
-  if run.returncode or not running.is_at_end(directory / 'train' / 'log.txt'):
+  if run.returncode or not running.is_at_end(
+      programs_lib.output(directory / 'train')):
     raise RuntimeError(f'See {directory}/train/log.txt')
   last = evaluations.read(str(directory / 'train'))[-1]
   return Result(name, 'ours', seed, last.num_env_frames, last.train_time_s,

@@ -159,7 +159,8 @@ class _Program:
 
   def is_at_end(self) -> bool:
     """Returns whether a program that has finished was not stopped."""
-    return not self._is_ours or running.is_at_end(self._directory / 'log')
+    return not self._is_ours or running.is_at_end(
+        (self._directory / 'log').read_text(errors='replace'))
 
   def games(self) -> Games:
     """Returns the games so far."""

@@ -93,7 +93,8 @@ class _Tracker(abc.ABC):
     if not os.path.isdir(directory):
       return set()
     return {os.path.join(directory, name) for name in os.listdir(directory)
-            if name.endswith(('.mp4', '.gif'))}
+            if name.endswith(('.mp4', '.gif'))
+            and os.path.getsize(os.path.join(directory, name))}
 
   @abc.abstractmethod
   def _start(self, run_id: str | None, settings: dict[str, object]) -> str:

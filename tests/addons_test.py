@@ -12,7 +12,7 @@ from scalable_agent import errors
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
-from scalable_agent.runs import training
+from scalable_agent.runs import setup
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -58,7 +58,7 @@ class AddonsTest(parameterized.TestCase):
   @eager.eagerly()
   def test_a_term_moves_the_policy_and_nothing_else(self, algorithm):
     config = _config(algorithm, optimizer='rmsprop', learning_rate=1e-3)
-    plain, other = (training.make_learner(config, _SPEC, addons=addons)
+    plain, other = (setup.make_learner(config, _SPEC, addons=addons)
                     for addons in (None, {'pull': _pull}))
     batch = _batch(plain)
     learned = [learner.step(batch) for learner in (plain, other)]
@@ -73,7 +73,7 @@ class AddonsTest(parameterized.TestCase):
     config = _config('ddpg', optimizer='rmsprop')
     groups = {}
     for name, addons in (('none', None), ('pull', {'pull': _pull})):
-      learner = training.make_learner(config, _SPEC, addons=addons)
+      learner = setup.make_learner(config, _SPEC, addons=addons)
       algorithm, data = learner.algorithm, _batch(learner).data
       with tf.GradientTape(persistent=True) as tape:
         loss = algorithm.loss(
@@ -96,7 +96,7 @@ class AddonsTest(parameterized.TestCase):
     two.size = 2
     terms = []
     for collectives in (one, two):
-      learner = training.make_learner(
+      learner = setup.make_learner(
           _config(algorithm), _SPEC, addons={'pull': lambda agent, data: 8.},
           collectives=collectives)
       algorithm_with_term = learner.algorithm
@@ -114,7 +114,7 @@ class AddonsTest(parameterized.TestCase):
   def test_a_function_of_the_command(self):
     config = _config('sac')
     by_flag, by_argument = (
-        training.make_learner(config, _SPEC, addons=addons)
+        setup.make_learner(config, _SPEC, addons=addons)
         for config, addons in (
             (dataclasses.replace(config, addon=f'{__name__}:_pull'), None),
             (config, {'_pull': _pull})))
@@ -131,14 +131,14 @@ class AddonsTest(parameterized.TestCase):
     for name, message in (('_fails', '_fails of --addon raised ValueError: no'),
                           ('_nothing', 'must return a scalar, not None'),
                           ('_vector', r'must return a scalar, not shape \(5,')):
-      learner = training.make_learner(
+      learner = setup.make_learner(
           _config('sac', addon=f'{__name__}:{name}'), _SPEC)
       with self.assertRaisesRegex(errors.UserCodeError, message):
         learner.step(_batch(learner))
 
   @eager.eagerly()
   def test_a_delayed_policy_has_no_term_when_it_does_not_learn(self):
-    learner = training.make_learner(
+    learner = setup.make_learner(
         _config('td3'), _SPEC, addons={'pull': _pull})
     batch = _batch(learner)
     has_term = ['pull' in learner.step(batch).scalars for _ in range(4)]

@@ -23,6 +23,7 @@ from scalable_agent import experiment
 from scalable_agent.experience import structs
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -253,7 +254,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     if content is not None:
       with open(path, 'wb') as f:
         f.write(content)
-    self.assertEqual(checkpointing.latest_number(logdir), 1)
+    self.assertEqual(checkpoint_files.latest_number(logdir), 1)
     restorer = checkpointing.Checkpointer(logdir, learner, 'agent')
     self.assertEqual(restorer.restore(), latest)
     learner.step(learner_test.random_batch(learner))
@@ -433,7 +434,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     config = config_lib.Config(
         algorithm=algorithm, agent='mlp', optimizer='adam')
     logdir = self.create_tempdir().full_path
-    learner = training.make_learner(config, spec)
+    learner = setup.make_learner(config, spec)
     checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
     good = checkpointer.save()
     variables = [v for v in tf.nest.flatten(learner.state)
@@ -451,7 +452,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
       with self.assertRaisesRegex(errors.DivergedError, f'from {good},'):
         checkpointer.save()
       variable.assign(before)
-    other = training.make_learner(config, spec)
+    other = setup.make_learner(config, spec)
     checkpointing.Checkpointer(logdir, other, 'agent').restore()
     for one, same in zip(tf.nest.flatten(learner.state),
                          tf.nest.flatten(other.state), strict=True):
@@ -501,7 +502,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
       path = checkpointer.save()
       self.assertEqual(path, os.path.join(logdir, f'ckpt-{number}'))
       self.assertEqual(checkpointing.latest_checkpoint(logdir), path)
-      self.assertEqual(checkpointing.latest_number(logdir), number)
+      self.assertEqual(checkpoint_files.latest_number(logdir), number)
       self.assertEqual(_restored(logdir), number)
     self.assertCountEqual(os.listdir(logdir), [
         'agent.json', 'checkpoint',
@@ -611,7 +612,7 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
       saved, is_complete = run(logdir, num_operations)
       restored = _restored(logdir)
       self.assertIn(restored, (saved, (saved or 0) + 1))
-      self.assertEqual(checkpointing.latest_number(logdir), restored or 0)
+      self.assertEqual(checkpoint_files.latest_number(logdir), restored or 0)
       # The run goes on, and nothing is left behind.
       learner = _tiny_learner()
       checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
@@ -731,11 +732,11 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
   @eager.eagerly()
   def test_latest_number(self):
     logdir = self.create_tempdir().full_path
-    self.assertEqual(checkpointing.latest_number(logdir), 0)
+    self.assertEqual(checkpoint_files.latest_number(logdir), 0)
     learner = learner_test.make_learner()
     learner.step(learner_test.random_batch(learner))
     checkpointing.Checkpointer(logdir, learner, 'agent').save()
-    self.assertEqual(checkpointing.latest_number(logdir), 1)
+    self.assertEqual(checkpoint_files.latest_number(logdir), 1)
 
 
 class BestCheckpointTest(parameterized.TestCase):
@@ -790,6 +791,27 @@ class BestCheckpointTest(parameterized.TestCase):
     self.assertTrue(self._offer(best, learner, 6.))
     self.assertEqual(self._kept(), 25)
     self.assertEqual(self._best(learner).mean, 6)
+
+  def test_half_a_checkpoint_takes_no_room(self):
+    learner = _tiny_learner()
+    logdir = self.create_tempdir().full_path
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    own = os.path.join(logdir, 'unfinished-thesis')
+
+    def write(unused_self, path, *unused_args):
+      # As TensorFlow does on a full disk.
+      for name in ('.index.tempstate12', '.data-00000-of-00001'):
+        pathlib.Path(path + name).touch()
+      os.makedirs(os.path.join(f'{path}_temp', 'part'))
+      pathlib.Path(own).touch()
+      raise tf.errors.ResourceExhaustedError(None, None, 'No space left')
+
+    with mock.patch.object(tf.train.Checkpoint, 'write', write):
+      with self.assertRaisesRegex(errors.SaveError, 'No space left'):
+        checkpointer.save()
+    self.assertEqual([name for name in os.listdir(logdir)
+                      if name.startswith('unfinished')], ['unfinished-thesis'])
+    self.assertEqual(checkpointer.save(), os.path.join(logdir, 'ckpt-0'))
 
   def test_offer_that_does_not_fit_on_the_disk(self):
     learner = _tiny_learner()

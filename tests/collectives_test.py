@@ -26,7 +26,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
-from scalable_agent.runs import training
+from scalable_agent.runs import setup
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -156,7 +156,7 @@ def _sequences(rng, config, spec, agent):
 def _learn(case, collectives):
   """Learns from a part of batches; returns what came out, as arrays."""
   config, spec = _config(case)
-  learner = training.make_learner(config, spec, collectives=collectives)
+  learner = setup.make_learner(config, spec, collectives=collectives)
   if collectives.rank:  # It must get those of the first.
     for variable in learner.agent.variables:
       variable.assign_add(tf.ones_like(variable))

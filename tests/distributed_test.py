@@ -25,6 +25,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives
 from scalable_agent.runs import reports
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -120,7 +121,7 @@ class _Acting:
     self.copies = _Copies()
     self.actors = make(config, part=0)
     spec = self.actors.spec
-    self.learner = training.make_learner(
+    self.learner = setup.make_learner(
         config.resolved(spec.observation, on_cpu=True, num_groups=1), spec)
     self.published = [self.learner.weights()]
 

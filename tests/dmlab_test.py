@@ -10,6 +10,7 @@ import io
 import json
 import multiprocessing
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -725,6 +726,17 @@ class LocalLevelCacheTest(absltest.TestCase):
     self.assertEqual(self.read(), 'one')
     self.assertTrue(self.cache.fetch('other', self.pk3))
     self.assertEqual(self.read(), 'two')
+
+  def test_old_halves_of_maps_are_removed(self):
+    half = f'key.{"0f" * 16}'
+    for name in half, 'key', 'key.0f':
+      path = os.path.join(self.directory.full_path, name)
+      pathlib.Path(path).touch()
+      dmlab.LocalLevelCache(self.directory.full_path)
+      self.assertTrue(os.path.exists(path))
+      os.utime(path, (1, 1))
+      dmlab.LocalLevelCache(self.directory.full_path)
+      self.assertEqual(os.path.exists(path), name != half)
 
   def test_a_map_that_is_half_written_is_never_fetched(self):
     def copy_half(source, target):

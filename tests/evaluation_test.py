@@ -20,7 +20,6 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.modes import test
 from scalable_agent.runs import checkpoint_files
-from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import setup
 from scalable_agent.runs import training
@@ -396,7 +395,7 @@ class FileTest(parameterized.TestCase):
   def test_file_that_cannot_be_written(self):
     os.mkdir(self.path)
     with self.assertRaisesRegex(
-        errors.ConfigError, 'evaluations.csv cannot be written'):
+        errors.ConfigError, 'evaluations.csv cannot be used'):
       evaluations.start(self.logdir, 0)
 
 
@@ -521,7 +520,7 @@ class TrainingTest(parameterized.TestCase):
         with self.assertRaises(KeyboardInterrupt):
           self._train(**settings)
     # There is a checkpoint in any case.
-    self.assertGreater(checkpointing.latest_number(self.logdir), 0)
+    self.assertGreater(checkpoint_files.latest_number(self.logdir), 0)
 
   def test_a_signal_during_the_last_games(self):
     self.logdir = self.create_tempdir().full_path

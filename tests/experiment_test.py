@@ -42,6 +42,8 @@ from scalable_agent.modes import test
 from scalable_agent.networks import factory
 from scalable_agent.networks import layers
 from scalable_agent.processes import console
+from scalable_agent.processes import starts
+from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import setup
@@ -448,7 +450,7 @@ class FullDiskTest(absltest.TestCase):
     found = self._run(f'--logdir={logdir}', *_CHEAP,
                       '--total_environment_frames=100')
     self.assertEqual(found, (0, ''))
-    self.assertEqual(checkpointing.latest_number(logdir), 10)
+    self.assertEqual(checkpoint_files.latest_number(logdir), 10)
 
   @pytest.mark.storm
   def test_tables_are_not_lost_in_silence(self):
@@ -527,7 +529,7 @@ class SavingTest(absltest.TestCase):
     with mock.patch.object(checkpointing.Checkpointer, '_write', write_or_fail):
       code, output = _main(
           f'--logdir={logdir}', '--save_checkpoint_secs=0.3', *_CHEAP, *args)
-    return code, output, checkpointing.latest_number(logdir)
+    return code, output, checkpoint_files.latest_number(logdir)
 
   @pytest.mark.storm
   def test_a_checkpoint_that_cannot_be_written_is_tried_again(self):
@@ -829,7 +831,7 @@ class TestModeTest(absltest.TestCase):
         self._test()
     self.assertEqual(os.listdir(self.settings['logdir']), before)
 
-  @mock.patch.object(os, 'cpu_count', return_value=4)
+  @mock.patch.object(starts, 'num_cores', return_value=4)
   def test_number_of_environments(self, unused_count):
     number = lambda trained_with, **settings: test._num_environments(
         config_lib.Config(mode='test', **settings), trained_with)
@@ -906,7 +908,7 @@ def _made(config):
   with mock.patch.object(factory, 'make_agent', return_value=agent), \
       mock.patch.object(learner_lib, 'Learner') as learner:
     used = local.make_policies(config, _VECTOR, config.num_actor_groups, 0)
-    training.make_learner(config, _VECTOR)
+    setup.make_learner(config, _VECTOR)
   return config, used, learner.call_args.kwargs
 
 

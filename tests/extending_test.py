@@ -17,6 +17,7 @@ from scalable_agent.experience import structs
 from scalable_agent.modes import loading
 from scalable_agent.networks import factory
 from scalable_agent.runs import checkpointing
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -85,7 +86,7 @@ class TorsoTest(parameterized.TestCase):
         total_environment_frames=40, **settings)
     training.train(config)
     spec = checkpointing.saved_spec(config.logdir)
-    learner = training.make_learner(config, spec)
+    learner = setup.make_learner(config, spec)
     counts = [v for kind in learner.state.values() for v in kind
               if getattr(v, 'path', v.name).endswith('/count')]
     before = [float(v) for v in counts]

@@ -33,6 +33,7 @@ from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.learning import sources
 from scalable_agent.networks import heads
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -121,7 +122,7 @@ def _running(config, learner=None, agent=counting_agent.CountingAgent,
           first_environment=first, say=say)
     if agent is None:
       used = local.make_policies(config, envs[0].spec, len(envs), 0)
-      weights = training.make_learner(config, envs[0].spec).weights()
+      weights = setup.make_learner(config, envs[0].spec).weights()
     else:
       used = [policies.AgentPolicy(agent()) for _ in envs]
       weights = structs.Weights(0, [tf.constant(1.0)])

@@ -56,12 +56,37 @@ class WholeTest(parameterized.TestCase):
         r'/settings\.json cannot be written: .*/settings\.json\.tmp is a link'):
       config.save()
     with self.assertRaisesRegex(
-        errors.ConfigError, r'evaluations\.csv cannot be written: .* a link'):
+        errors.ConfigError, r'evaluations\.csv cannot be used: .* a link'):
       evaluations.start(config.logdir, 0)
     with self.assertRaisesRegex(OSError, 'is a link'):
       checkpoint_files.write_if_new(str(self.logdir / 'spec.json'), '{}')
     self.assertEqual(self.thesis.read_text(), 'mine')
     self.assertTrue((self.logdir / 'settings.json.tmp').is_symlink())
+
+  def test_a_directory_that_cannot_be_reached(self):
+    outer = self.logdir / 'outer'
+    (outer / 'inner').mkdir(parents=True)
+    directory = files.SameDirectory(str(outer / 'inner'))
+    directory.check()
+    outer.rename(self.logdir / 'away')
+    with self.assertRaisesRegex(errors.SaveError, 'was deleted, moved'):
+      directory.check()
+    outer.touch()
+    with self.assertRaisesRegex(
+        errors.SaveError, 'inner cannot be reached .Not a directory., so'):
+      directory.check()
+    outer.unlink()
+    (self.logdir / 'away').rename(outer)
+    directory.check()
+
+  def test_evaluations_that_cannot_be_read_stay(self):
+    path = self.logdir / 'evaluations.csv'
+    path.symlink_to(path)
+    with self.assertRaisesRegex(
+        errors.ConfigError, 'evaluations.csv cannot be used: Too many levels'):
+      evaluations.start(str(self.logdir), 0)
+    self.assertTrue(path.is_symlink())
+    self.assertEmpty(evaluations.read(str(self.logdir)))
 
   def test_a_saved_replay_is_deleted_but_not_the_files_of_a_user(self):
     directory = self.logdir / 'replay'

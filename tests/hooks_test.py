@@ -99,17 +99,18 @@ class WandbTest(_Service):
     self.assertEqual(self._arguments('log'),
                      [(({**_VALUES, 'num_env_frames': 40},), {})])
     self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
-    film = self._write('videos/pole.mp4')
-    self._write('videos/unknown.txt')
+    self._write('videos/pole.mp4')  # Not written yet.
+    self._write('videos/unknown.txt', 'a')
     hook(60, _VALUES)
+    film = self._write('videos/pole.mp4', 'a')
     hook(80, _VALUES)
     self.assertEqual(self._arguments('Video'), [((film,), {})])
     logged = [args[0] for args, _ in self._arguments('log')]
     self.assertEqual(logged, [
         {**_VALUES, 'num_env_frames': 60},
         {'evaluation/mean': 3., 'evaluation/std': 1., 'num_env_frames': 50},
-        {'video': 'a video', 'num_env_frames': 60},
-        {**_VALUES, 'num_env_frames': 80}])
+        {**_VALUES, 'num_env_frames': 80},
+        {'video': 'a video', 'num_env_frames': 80}])
     # The last evaluation may come after the last summary.
     self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n'
                 '80,8,2.0,1.0,0.0,1.0 1.0\n')
@@ -124,7 +125,7 @@ class WandbTest(_Service):
   def test_a_resumed_run(self):
     self._write('wandb_run_id.txt', 'run5\n')
     self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
-    self._write('videos/old.mp4')
+    self._write('videos/old.mp4', 'a')
     self._hook()(60, _VALUES)
     [(_, init)] = self._arguments('init')
     self.assertEqual(init['id'], 'run5')
@@ -194,7 +195,7 @@ class MlflowTest(_Service):
     self.assertEqual(self._id(), 'id3\n')
     self.assertEqual(self._arguments('log_metrics'),
                      [((_VALUES,), {'step': 40})])
-    film = self._write('videos/pole.gif')
+    film = self._write('videos/pole.gif', 'a')
     self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
     hook.close()
     self.assertEqual(self._arguments('log_artifact'),

@@ -6,6 +6,7 @@ import csv
 import glob
 import io
 import os
+import shutil
 from unittest import mock
 
 from absl.testing import parameterized
@@ -251,6 +252,32 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
         output.getvalue(), f'Curves could not be written to {logdir}: No space '
         'left on device. Training continues; episodes may be missing from '
         'the curves.\n')
+
+  def test_curves_can_be_read_after_a_full_disk(self):
+    logdir = self.create_tempdir().full_path
+    writer = metrics.MetricsWriter(logdir, num_action_repeats=1)
+    write = lambda frames: writer.write_scalars(
+        {'x': float(frames)}, np.zeros(3), frames)
+    write(1)
+    usage = mock.Mock(free=0)
+    with mock.patch.object(shutil, 'disk_usage', return_value=usage), \
+        contextlib.redirect_stdout(io.StringIO()):
+      with mock.patch.object(
+          metrics, '_write_scalars', side_effect=OSError(28, 'full')):
+        write(2)
+      first, = glob.glob(f'{logdir}/events*')
+      with open(first, 'ab') as f:
+        f.write(b'half a record')
+      write(3)  # The disk is still full.
+      self.assertLen(glob.glob(f'{logdir}/events*'), 1)
+      usage.free = 2**30
+      write(4)
+      write(5)
+    writer.close()
+    second, = {*glob.glob(f'{logdir}/events*')} - {first}
+    steps = [tf.compat.v1.Event.FromString(record.numpy()).step
+             for record in tf.data.TFRecordDataset(second)]
+    self.assertContainsSubset([4, 5], steps)
 
   def test_progress(self):
     progress = metrics.Progress(1000, 10_000, num_recent=2)

@@ -19,7 +19,7 @@ from scalable_agent.acting import policies
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.networks import factory
-from scalable_agent.runs import training
+from scalable_agent.runs import setup
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -85,7 +85,7 @@ def _scramble(algorithm):
 
 
 def _learner(case, **settings):
-  learner = training.make_learner(_config(case, **settings), _spec(case))
+  learner = setup.make_learner(_config(case, **settings), _spec(case))
   _scramble(learner.algorithm)
   return learner
 
@@ -601,7 +601,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
   def test_random_actions_in_the_warm_up_only(self, case):
     settings = (dict(exploration_epsilon_begin=.8, exploration_epsilon_end=.1,
                      exploration_fraction=.5) if case == 'ddqn' else {})
-    learner = training.make_learner(_config(case, **settings), _spec(case))
+    learner = setup.make_learner(_config(case, **settings), _spec(case))
     found = [float(learner.agent.epsilon)]
     for num_frames in (100, 150, 240, 20):
       self._step(learner, case, num_frames=num_frames)
@@ -616,7 +616,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
   @eager.eagerly()
   def test_epsilon_of_ddqn_that_decays_by_update(
       self, decay, begin, end, expected):
-    learner = training.make_learner(_config(
+    learner = setup.make_learner(_config(
         'ddqn', exploration_decay=decay, exploration_epsilon_begin=begin,
         exploration_epsilon_end=end), _spec('ddqn'))
     found = []
@@ -627,7 +627,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
 
   @eager.eagerly()
   def test_a_ladder_takes_the_place_of_epsilon(self):
-    learner = training.make_learner(
+    learner = setup.make_learner(
         _config('ddqn', exploration_ladder=True), _spec('ddqn'))
     self.assertEqual(learner.agent.epsilon, 1)  # In the warm-up.
     self.assertNotIn('epsilon', self._step(learner, 'ddqn').scalars)
@@ -640,7 +640,7 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
                 if case == 'ddqn' else dict(exploration_noise=0.)
                 if case in ('ddpg', 'td3') else {})
     config = _config(case, **settings)
-    learner = training.make_learner(config, _spec(case))
+    learner = setup.make_learner(config, _spec(case))
     make = lambda greedy: policies.AgentPolicy(
         algorithms.make_agent(config, _spec(case), seed=7), greedy)
     policy, greedy = make(False), make(True)

@@ -16,6 +16,7 @@ from scalable_agent.experience import packing
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config
 import tree
@@ -77,7 +78,7 @@ def packed_unrolls(test, settings, count=6):
   """Yields unrolls of actors, packed; tests that they are as they were."""
   actors = training.make_acting(settings, part=0)
   test.addCleanup(actors.close)
-  learner = training.make_learner(settings.resolved(
+  learner = setup.make_learner(settings.resolved(
       actors.spec.observation, on_cpu=True, num_groups=1), actors.spec)
   inbox = queues.BoundedQueue[unrolls.Delivery](1)
   test.addCleanup(actors.stop, 10)

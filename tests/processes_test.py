@@ -1,12 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of processes: what runs there, what ends them, what replaces them."""
 
+import collections
 import contextlib
 import fcntl
 import functools
 import io
 import multiprocessing
 import os
+import pathlib
 import pickle
 import pty
 import signal
@@ -26,7 +28,10 @@ import psutil
 import pytest
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent.modes import running
+from scalable_agent.processes import console
 from scalable_agent.processes import processes
+from scalable_agent.processes import programs
 from scalable_agent.processes import remote
 from scalable_agent.processes import signals
 from scalable_agent.processes import starts
@@ -97,6 +102,21 @@ class SignalsTest(parameterized.TestCase):
     thread.start()
     thread.join()
     self.assertEqual(found, [(False, before)])
+
+  def test_the_handler_waits_for_no_lock_of_its_thread(self):
+    setters = []
+
+    class Stop(signals.Stop):
+
+      def set(self):
+        setters.append(threading.current_thread())
+        super().set()
+
+    with signals.stop_on_signals(Stop()) as stop:
+      os.kill(os.getpid(), signal.SIGTERM)
+      self.assertTrue(stop.is_set())
+      self.assertTrue(stop.wait(600))
+    self.assertNotIn(threading.main_thread(), setters)
 
   def _start(self, same_signal_s):
     """Starts a program that saves, after a signal, until a line comes."""
@@ -572,6 +592,21 @@ class RestartsTest(parameterized.TestCase):
     self.fails(env.initial, errors.EnvironmentProcessError, 'closed')
     self.assertEmpty(multiprocessing.active_children())
 
+  def test_closed_while_a_loss_is_noticed(self):
+    env = self.make('catch', 1, 9)._env
+    whole, answers = env._env, []
+
+    class Racing(type(env)):
+
+      @property
+      def _env(self):  # The acting thread comes after the first look.
+        answers.append(whole if not answers else None)
+        return answers[-1]
+
+    env.__class__ = Racing
+    env.close()
+    self.assertEqual(answers, [whole])
+
   def test_only_the_last_hour_counts(self):
     restarts = environments.Restarts(2)
     times = [0, 10, 3599, 3601, 3609, 9000]
@@ -728,6 +763,55 @@ class ReadyTest(absltest.TestCase):
           self.assertRaises(errors.ConfigError)):
       environments.make_vec(['CartPole-v1'], [1])
     self.assertEmpty(starts._num_open)
+
+
+class EndTest(absltest.TestCase):
+
+  def test_processes_of_other_threads_are_not_asked(self):
+    mine, other = mock.Mock(pid=2**30), mock.Mock(pid=2**30)
+    mine.is_alive.return_value = False
+    with mock.patch.object(processes, '_started', [mine, other]):
+      processes.end([mine])
+      self.assertEqual(processes._started, [other])
+    other.is_alive.assert_not_called()
+
+
+class ProgramsTest(absltest.TestCase):
+
+  def test_an_interrupted_stop_sends_one_signal(self):
+    child = mock.Mock()
+    child.wait.side_effect = [SystemExit(1), 0]
+    with self.assertRaises(SystemExit):
+      programs.stop(child)
+    programs.stop(child)
+    child.terminate.assert_called_once_with()
+    self.assertEqual(child.wait.call_count, 2)
+
+  def test_a_run_that_is_being_stopped_is_stopped_to_the_end(self):
+    child = mock.Mock()
+    child.poll.return_value = None
+    child.wait.side_effect = [SystemExit(1), 0]
+    runs = running.ends(collections.deque(['a']), 1, lambda run: child, 0.,
+                        is_over=lambda run: True)
+    with self.assertRaises(SystemExit):
+      list(runs)
+    self.assertEqual(child.wait.call_count, 2)
+
+  def test_a_deleted_directory_has_no_last_words(self):
+    missing = pathlib.Path(self.create_tempdir().full_path) / 'missing'
+    self.assertEqual(programs.last_words(missing), '')
+    self.assertFalse(running.is_at_end(programs.output(missing)))
+
+
+class ConsoleTest(absltest.TestCase):
+
+  def test_a_child_of_another_thread_does_not_delay_the_end(self):
+    with mock.patch.object(console, '_GREP_TIMEOUT_S', 0.01):
+      with console.without_lines('x'):
+        child = subprocess.Popen(
+            [sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)
+      self.addCleanup(child.communicate, b'\n')
+      self.assertIsNone(child.poll())
 
 
 class StartTest(absltest.TestCase):

@@ -13,7 +13,7 @@ import off_policy_test as plain
 import pytest
 import recurrent_test as recurrent
 from scalable_agent import algorithms
-from scalable_agent.runs import training
+from scalable_agent.runs import setup
 import tensorflow as tf
 
 _NUM_UPDATES = 3
@@ -150,7 +150,7 @@ class ThreeUpdatesTest(parameterized.TestCase, tf.test.TestCase):
 
   @eager.eagerly()
   def _check(self, case):
-    learner = training.make_learner(_config(case), plain._spec(case))
+    learner = setup.make_learner(_config(case), plain._spec(case))
     algorithm = learner.algorithm
     recurrent._scramble(algorithm)
     slow = _SlowLearner(case)

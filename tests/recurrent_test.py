@@ -28,7 +28,8 @@ from scalable_agent.losses import batches
 from scalable_agent.losses import q_learning
 from scalable_agent.modes import export
 from scalable_agent.networks import instructions
-from scalable_agent.runs import checkpointing
+from scalable_agent.runs import checkpoint_files
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -327,7 +328,7 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
 class UpdateTest(parameterized.TestCase, tf.test.TestCase):
 
   def _learner(self, case, **settings):
-    learner = training.make_learner(
+    learner = setup.make_learner(
         plain._config(case, **_settings(**settings)), plain._spec(case))
     _scramble(learner.algorithm)
     return learner
@@ -479,7 +480,7 @@ class WordsTest(tf.test.TestCase):
   @eager.eagerly()
   def test_instructions_are_learned(self):
     config = plain._config('sac_discrete', **_settings())
-    learner = training.make_learner(config, self._spec())
+    learner = setup.make_learner(config, self._spec())
     data = _sequences('sac_discrete')
     words = np.full(data.actions.shape, b'go', object)
     words[:, 1] = b'to the red door'
@@ -539,7 +540,7 @@ class RunTest(parameterized.TestCase, tf.test.TestCase):
     root = self.create_tempdir().full_path
     left = os.path.join(root, 'left')
     whole = self._train(os.path.join(root, 'whole'), algorithm, level, left)
-    self.assertEqual(checkpointing.latest_number(left), 21)
+    self.assertEqual(checkpoint_files.latest_number(left), 21)
     resumed = self._train(left, algorithm, level)
     self.assertEqual(whole.num_updates, 51)
     self.assertEqual(resumed.num_updates, 51)

@@ -127,6 +127,16 @@ class SavingTest(parameterized.TestCase):
         f.write(good)
     self.assertGreater(num_damaged, 150)
 
+  def test_a_leftover_that_cannot_be_deleted_damages_nothing(self):
+    directory = self.create_tempdir().full_path
+    replay = _make()
+    _add(replay, _logs(), 0)
+    replay.save(directory, {'num_steps': 5})
+    with open(os.path.join(directory, 'replay-7.npz.tmp'), 'w') as f:
+      f.write('half')
+    with mock.patch.object(os, 'remove', side_effect=PermissionError(13, 'no')):
+      self.assertEqual(_make().load(directory)['num_steps'], 5)
+
   @parameterized.parameters(
       (OSError(errno.EIO, 'Input/output error'), errors.CheckpointError),
       (MemoryError(), MemoryError))

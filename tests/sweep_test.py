@@ -18,6 +18,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 from matplotlib import figure
 import numpy as np
+from scalable_agent.modes import running
 from scalable_agent.modes import sweep
 
 _BENCHMARKS = os.path.join(os.path.dirname(os.path.dirname(
@@ -76,6 +77,14 @@ class DrawTest(absltest.TestCase):
     self.assertEqual([t.settings for t in trials], [
         tuple(zip(space, points[i])) for i in order[:3]])
 
+  def test_a_space_that_is_too_large_to_list(self):
+    space = {f'a{i}': list('0123456789') for i in range(20)}
+    few, many = (sweep.draw(space, n, seed=1) for n in (3, 100))
+    self.assertEqual(few, many[:3])
+    self.assertLen({trial.settings for trial in many}, 100)
+    self.assertLen({dict(trial.settings)['a19'] for trial in many}, 10)
+    self.assertNotEqual(few, sweep.draw(space, 3, seed=2))
+
   def test_every_value_is_drawn_as_often(self):
     counts = {'1': 0, '2': 0, '3': 0}
     for seed in range(600):
@@ -97,10 +106,10 @@ class ScoreTest(absltest.TestCase):
 
   def test_score_is_that_of_the_last_hundred(self):
     episodes = np.array([[10 * i, 0, i] for i in range(1, 301)])
-    self.assertEqual(sweep.score(episodes), np.mean(range(201, 301)))
-    self.assertEqual(sweep.score(episodes, 1505), np.mean(range(51, 151)))
-    self.assertEqual(sweep.score(episodes, 25), 1.5)
-    self.assertEqual(sweep.score(episodes, 9), -math.inf)
+    self.assertEqual(running.score(episodes), np.mean(range(201, 301)))
+    self.assertEqual(running.score(episodes, 1505), np.mean(range(51, 151)))
+    self.assertEqual(running.score(episodes, 25), 1.5)
+    self.assertEqual(running.score(episodes, 9), -math.inf)
 
   def test_survivors(self):
     trials = sweep.draw(_SPACE, 5, seed=1)
@@ -167,6 +176,19 @@ class SweepTest(absltest.TestCase):
       self.assertEqual(list(runs.run(trials, 1000)), trials[1:])
     self.assertIn('is in use', runs.failed[trials[0]])
     self.assertRegex(output.getvalue(), 'trial000: failed: .* is in use')
+
+  def test_a_trial_whose_directory_is_deleted_has_hung(self):
+    runs = sweep.Sweep(self.out, [], 1)
+    [trial] = sweep.draw({'a': ['1']}, 1, 1)
+    self.assertTrue(runs._has_hung(trial))
+
+  def test_two_sweeps_in_a_directory(self):
+    with running.logdirs.locked(str(self.out / 'sweep')), \
+        contextlib.redirect_stderr(io.StringIO()) as output, \
+        self.assertRaises(SystemExit):
+      self.sweep()
+    self.assertRegex(output.getvalue(), r'--out=.*/sweep is in use')
+    self.assertFalse((self.out / 'sweep').exists())
 
   def test_a_trial_that_hangs_has_failed(self):
     with mock.patch.object(sweep, '_HANG_S', 2.):

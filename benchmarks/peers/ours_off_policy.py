@@ -26,6 +26,7 @@ import numpy as np
 from scalable_agent import experiment
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
+from scalable_agent.runs import setup
 from scalable_agent.runs import training
 import tensorflow as tf
 import tree
@@ -54,7 +55,7 @@ def _learner(config, num_updates, num_inputs):
   config = config.from_values(
       {**vars(config), 'updates_per_call': num_updates}).resolved(
           spec.observation, on_cpu=True, num_groups=1)
-  return config, spec, training.make_learner(config, spec)
+  return config, spec, setup.make_learner(config, spec)
 
 
 def updates(config, num_updates, num_inputs):

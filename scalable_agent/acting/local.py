@@ -164,7 +164,7 @@ def make_around(envs: Sequence[base.FlowEnvironment],
 
   return Local(
       envs, make, share.environments, unroll_length=config.unroll_length,
-      num_buffers=1 if config.takes_turns else config.queue_capacity + 1,
+      num_buffers=config.num_unroll_buffers,
       bootstrap_truncated=bool(config.bootstrap_truncated), restarts=restarts,
       ladder=make_ladder(config.num_actors) if config.exploration_ladder
       else None)

@@ -127,7 +127,7 @@ def _num_local_cpus(config: sections.ClusterSettings) -> int:
       config.num_learners * config.num_cpus_per_learner
       + max(config.num_actor_workers, config.num_learners)
       * config.num_cpus_per_actor_worker,
-      os.cpu_count() or 1)
+      starts.num_cores())
 
 
 def _check_address(address: str) -> None:

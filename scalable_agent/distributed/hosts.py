@@ -207,8 +207,7 @@ def _ray_node(stop: threading.Event, *args: str) -> Iterator[_Node]:
   if program is None:
     raise errors.MissingDependencyError(
         'There is no program ray: pip install "scalable_agent[ray]".')
-  end_with_parent = functools.partial(
-      signals.send_when_parent_dies, signal.SIGTERM)
+  end_with_parent = functools.partial(signals.end_with_parent, os.getpid())
   for _ in range(_MAX_STARTS):
     with tempfile.TemporaryFile('a+', encoding='utf-8') as output, \
         contextlib.ExitStack() as stack:

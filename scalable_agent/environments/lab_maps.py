@@ -3,7 +3,9 @@
 
 import contextlib
 import os
+import re
 import shutil
+import time
 import uuid
 
 from scalable_agent.processes import processes
@@ -14,6 +16,9 @@ COMPILING = (
     'Environments of DeepMind Lab start. Many levels first compile maps, which '
     'takes 2 to 32 s of a core per map, on all cores at once; '
     '--level_cache_dir keeps the maps.')
+# The name of half a map, and the age at which no process writes the map.
+_PART = re.compile(r'.*\.[0-9a-f]{32}')
+_OLD_S = 86_400.
 
 
 class LocalLevelCache:
@@ -24,9 +29,15 @@ class LocalLevelCache:
   """
 
   def __init__(self, cache_dir: str):
-    """Makes the directory if there is none."""
+    """Makes the directory, if missing; removes half maps of killed runs."""
     os.makedirs(cache_dir, exist_ok=True)
     self._cache_dir = cache_dir
+    for name in os.listdir(cache_dir):
+      path = os.path.join(cache_dir, name)
+      with contextlib.suppress(OSError):  # Or another process removes the file.
+        if _PART.fullmatch(name) and (
+            time.time() - os.path.getmtime(path) > _OLD_S):
+          os.remove(path)
 
   def fetch(self, key: str, pk3_path: str) -> bool:
     """Copies the map of `key` to `pk3_path`; returns whether there is one."""

@@ -70,8 +70,9 @@ class RestartedVector:
 
   def close(self) -> None:
     self._closed = True
-    if self._env is not None:
-      self._env.close()
+    # The acting thread may set `_env` to None after a loss.
+    if (env := self._env) is not None:
+      env.close()
 
   def _open(self) -> base.VectorEnvironment:
     """Returns the vector; makes a new vector after a loss."""

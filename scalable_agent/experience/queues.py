@@ -44,7 +44,8 @@ class BoundedQueue(Generic[_T]):
   def put(self, item: _T, timeout_s: float | None = None) -> None:
     """Appends `item`; waits up to `timeout_s` (None: no limit) for room.
 
-    Raises `QueueClosed`, or `QueueTimeout` if there was no room in time.
+    Raises `QueueClosed`, the error of `fail`, or `QueueTimeout` if there was no
+    room in time.
     """
     with self._changed:
       self._wait(lambda: len(self._items) < self._capacity, timeout_s)

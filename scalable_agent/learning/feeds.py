@@ -70,7 +70,7 @@ class Feed:
     self._thread = threads.LibraryThread(self._run, 'batches')
 
   def start(self) -> None:
-    """Starts the thread; with `deterministic` there is no thread."""
+    """Starts the thread; a feed with `turns` has none."""
     if self._turns is None:
       self._thread.start()
 

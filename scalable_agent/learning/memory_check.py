@@ -25,11 +25,10 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   unroll_bytes = num_unroll_bytes(config, spec, agent)
   # Otherwise the unrolls of actors are on other machines.
   if not config.ray_address or config.inference != 'local':
-    num_buffers = 1 if config.takes_turns else config.queue_capacity + 1
     memory.check(
         f'--num_actors={config.num_actors} with --unroll_length='
         f'{config.unroll_length} and --queue_capacity={config.queue_capacity}',
-        config.num_actors * num_buffers * unroll_bytes)
+        config.num_actors * config.num_unroll_buffers * unroll_bytes)
   if config.is_off_policy:
     flag, number, items = '--replay_steps', config.replay_steps, 'steps'
     num_bytes = num_step_bytes(config, spec)

@@ -28,7 +28,6 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import flag_texts
 import tensorflow as tf
 
-DIRECTORY = logdirs.EXPORTS
 _GREEDY = 'step_greedy'
 
 
@@ -244,7 +243,7 @@ def export(config: config_lib.Config) -> str:
   loaded = loading.load(logdir)
   module = ExportedAgent(loaded.agent, loaded.spec,
                          bool(loaded.config.use_last_action_reward))
-  parent = os.path.join(logdir, DIRECTORY)
+  parent = os.path.join(logdir, logdirs.EXPORTS)
   try:
     with logdirs.unfinished(parent) as unfinished:
       new = os.path.join(unfinished, 'agent')

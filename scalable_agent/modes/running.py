@@ -101,9 +101,9 @@ def ends(waiting: collections.deque[R], jobs: int,
         code = child.poll()
         if code is None and not is_over(run):
           continue
-        del active[run]
         if code is None:
           programs.stop(child)
+        del active[run]
         yield run, code, len(waiting) + len(active)
   finally:
     programs.stop(*active.values())
@@ -134,6 +134,15 @@ def means(returns: np.ndarray) -> np.ndarray:
       [np.full(NUM_EPISODES - 1, np.nan), sums / NUM_EPISODES])
 
 
+def score(episodes: np.ndarray, num_frames: float = np.inf) -> float:
+  """Returns the mean of the last 100 returns within the first frames.
+
+  Returns -inf if no episode had ended. For `episodes`, see the function.
+  """
+  returns = episodes[episodes[:, 0] <= num_frames, 2][-NUM_EPISODES:]
+  return float(np.mean(returns)) if returns.size else -np.inf
+
+
 def restored(line: str) -> int | None:
   """Returns the frames that a run says to go on from, if the line says so."""
   match = re.search(r'Resuming from .*, ([\d,]+) frames', line)
@@ -146,16 +155,16 @@ def progress(line: str) -> tuple[int, int] | None:
   return (_number(match[1]), _number(match[2])) if match else None
 
 
-def is_at_end(log: pathlib.Path) -> bool:
+def is_at_end(output: str) -> bool:
   """Returns whether a run has made all of its frames.
 
   The exit code does not show this: a stop by a signal also has the code 0.
 
   Args:
-    log: the output of the run.
+    output: all that the run has printed.
   """
-  lines = log.read_text(errors='replace').splitlines()
-  last = next(filter(None, map(progress, reversed(lines))), None)
+  lines = reversed(output.splitlines())
+  last = next(filter(None, map(progress, lines)), None)
   return last is not None and last[0] >= last[1]
 
 

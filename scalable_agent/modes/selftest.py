@@ -17,6 +17,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.modes import selftest_parts
 from scalable_agent.networks import layers
+from scalable_agent.processes import starts
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import files
 import tensorflow as tf
@@ -241,7 +242,7 @@ def _device_name() -> str:
   for device in tf.config.get_visible_devices('GPU'):
     details = tf.config.experimental.get_device_details(device)
     return str(details.get('device_name', device.name))
-  return f'CPU, {len(os.sched_getaffinity(0))} cores'
+  return f'CPU, {starts.num_cores()} cores'
 
 
 def _memory_mb() -> float:

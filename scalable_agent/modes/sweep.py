@@ -42,12 +42,16 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.modes import running
 from scalable_agent.processes import programs
+from scalable_agent.processes import starts
+from scalable_agent.runs import logdirs
+from scalable_agent.scores import markdown
 from scalable_agent.settings import files
 
 _POLL_S = 5.0
 # A trial in which no episode ends for so long hangs.
 _HANG_S = 900.
 _MAX_CURVES_IN_LEGEND = 8
+_MAX_LISTED = 10**6  # Choices, in memory.
 
 
 class Trial(NamedTuple):
@@ -78,19 +82,16 @@ def draw(space: dict[str, list[str]], num_trials: int,
   each setting.
   """
   sizes = [len(values) for values in space.values()]
-  order = np.random.default_rng(seed).permutation(math.prod(sizes))[:num_trials]
+  rng = np.random.default_rng(seed)
+  drawn: dict[tuple[int, ...], None] = {}  # In order.
+  if math.prod(sizes) <= _MAX_LISTED:
+    order = rng.permutation(math.prod(sizes))[:num_trials]
+    drawn = dict.fromkeys(zip(*np.unravel_index(order, sizes)))
+  while len(drawn) < min(num_trials, math.prod(sizes)):
+    drawn[tuple(rng.integers(sizes).tolist())] = None
   return [Trial(number, tuple(
       (name, space[name][choice]) for name, choice in zip(space, point)))
-          for number, point in enumerate(zip(*np.unravel_index(order, sizes)))]
-
-
-def score(episodes: np.ndarray, num_frames: float = math.inf) -> float:
-  """Returns the mean of the last 100 returns within the first frames.
-
-  Returns -inf if no episode had ended. For `episodes`, see `running.episodes`.
-  """
-  returns = episodes[episodes[:, 0] <= num_frames, 2][-running.NUM_EPISODES:]
-  return float(np.mean(returns)) if returns.size else -math.inf
+          for number, point in enumerate(drawn)]
 
 
 def survivors(scores: dict[Trial, float], keep: int) -> list[Trial]:
@@ -112,18 +113,14 @@ class Sweep:
     return running.episodes(trial.directory(self._out))
 
   def run(self, trials: list[Trial], rung: int) -> dict[Trial, float]:
-    """Runs trials to a number of frames.
-
-    Returns:
-      The scores of all trials without a failure.
-    """
+    """Runs trials to a number of frames; returns scores, without failures."""
     waiting = collections.deque(t for t in trials if not self.is_at(t, rung))
     with contextlib.closing(running.ends(
         waiting, self._jobs, self._start, _POLL_S,
         is_over=lambda t: self.is_at(t, rung) or self._has_hung(t))) as ends:
       for trial, code, num_left in ends:
-        if code == 0 and running.is_at_end(
-            trial.directory(self._out) / 'log.txt'):
+        output = programs.output(trial.directory(self._out))
+        if code == 0 and running.is_at_end(output):
           self._end(trial).touch()
         elif code == 0:
           self.failed[trial] = 'it was stopped'
@@ -132,7 +129,7 @@ class Sweep:
         elif not self.is_at(trial, rung):
           self.failed[trial] = f'no episode has ended for {_HANG_S:.0f} s'
         self._say(trial, rung, num_left)
-    return {trial: score(self.episodes(trial), rung) for trial in trials
+    return {trial: running.score(self.episodes(trial), rung) for trial in trials
             if trial not in self.failed}
 
   def check_flags(self, trials: list[Trial]) -> None:
@@ -169,7 +166,8 @@ class Sweep:
     # The flags are written at the start of a trial.
     paths = [trial.directory(self._out) / name
              for name in ('flags.json', 'episodes.csv')]
-    last_s = max(path.stat().st_mtime for path in paths if path.exists())
+    last_s = max((path.stat().st_mtime for path in paths if path.exists()),
+                 default=-math.inf)  # The directory was deleted.
     return time.time() - last_s > _HANG_S
 
   def _end(self, trial: Trial) -> pathlib.Path:
@@ -177,7 +175,7 @@ class Sweep:
 
   def _say(self, trial: Trial, rung: int, num_left: int) -> None:
     result = (f'failed: {self.failed[trial]}' if trial in self.failed
-              else f'{score(self.episodes(trial), rung):.2f}')
+              else f'{running.score(self.episodes(trial), rung):.2f}')
     print(f'{trial.directory(self._out).name} at {rung:,} frames: {result} '
           f'({trial}), {num_left} to go', flush=True)
 
@@ -201,15 +199,15 @@ def rows(trials: list[Trial], sweep: Sweep,
     result.append({
         'trial': trial.number, **dict(trial.settings),
         **{f'score at {rung}': (
-            round(score(episodes, rung), 2) if sweep.is_at(trial, rung) else '')
+            round(running.score(episodes, rung), 2)
+            if sweep.is_at(trial, rung) else '')
            for rung in rungs},
-        'last score': round(score(episodes), 2), 'frames': int(frames),
+        'last score': round(running.score(episodes), 2), 'frames': int(frames),
         'minutes': round(seconds / 60, 1),
         'frames/s': round(frames / max(seconds, 1e-9))})
 
   def rank(row: dict) -> tuple[int, float]:
-    scores = [row[f'score at {rung}'] for rung in rungs]
-    scores = [score for score in scores if score != '']
+    scores = [s for rung in rungs if (s := row[f'score at {rung}']) != '']
     # At the same frames. The frames after this number are chance.
     return -len(scores), -(scores[-1] if scores else row['last score'])
 
@@ -224,7 +222,7 @@ def plot(trials: list[Trial], sweep: Sweep, path: pathlib.Path) -> None:
   figure, axis = plt.subplots(figsize=(9, 5), layout='tight')
   curves = [(trial, e) for trial in trials
             if len(e := sweep.episodes(trial)) >= running.NUM_EPISODES]
-  curves.sort(key=lambda curve: -score(curve[1]))
+  curves.sort(key=lambda curve: -running.score(curve[1]))
   for rank, (trial, episodes) in enumerate(curves):
     is_named = rank < _MAX_CURVES_IN_LEGEND
     axis.plot(episodes[:, 0] / 1e6, running.means(episodes[:, 2]),
@@ -250,12 +248,11 @@ def report(trials: list[Trial], sweep: Sweep, rungs: list[int],
     writer = csv.DictWriter(f, table[0])
     writer.writeheader()
     writer.writerows(table)
-  lines = [list(table[0]), ['---'] * len(table[0]),
-           *(row.values() for row in table)]
-  text = '\n'.join(f'| {" | ".join(map(str, line))} |' for line in lines)
+  text = markdown.table([
+      list(table[0]), *(list(map(str, row.values())) for row in table)])
   load = ', '.join(f'{x:.1f}' for x in os.getloadavg())
   text += (f'\n\nLoad at the end: {load} (1, 5, 15 minutes) on '
-           f'{len(os.sched_getaffinity(0))} cores.\n')
+           f'{starts.num_cores()} cores.\n')
   (out / 'sweep.md').write_text(text, encoding='utf-8')
   print(text, end='')
   try:
@@ -333,14 +330,16 @@ def main() -> int:
   if 'total_environment_frames' not in names:  # Also after a --flagfile.
     args.flags.append(f'--total_environment_frames={rungs[-1]}')
   sweep = Sweep(args.out.absolute(), args.flags, args.jobs)
-  try:  # Before the report, which would replace that of the other flags.
-    sweep.check_flags(trials)
-  except errors.ConfigError as e:
-    parser.error(str(e))
   try:
-    halve(sweep, trials, rungs, args.keep)
-  finally:
-    report(trials, sweep, rungs, args.out)
+    with logdirs.locked(str(args.out)):
+      # Before the report, which would replace that of the other flags.
+      sweep.check_flags(trials)
+      try:
+        halve(sweep, trials, rungs, args.keep)
+      finally:
+        report(trials, sweep, rungs, args.out)
+  except errors.ConfigError as e:
+    parser.error(str(e).replace('--logdir', '--out'))
   if sweep.failed:
     print(f'{len(sweep.failed)} of {len(trials)} trials failed.')
   return int(bool(sweep.failed))

@@ -9,6 +9,7 @@ from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.modes import loading
 from scalable_agent.networks import layers
+from scalable_agent.processes import starts
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import messages
@@ -106,7 +107,7 @@ def _num_environments(config: config_lib.Config,
   # The training's --num_actors was chosen for a cluster, not for this machine.
   if trained_with and trained_with.ray_address and (
       trained_with.num_actors == config.num_actors):
-    num_envs = min(num_envs, os.cpu_count() or 1)
+    num_envs = min(num_envs, starts.num_cores())
   return num_envs
 
 

@@ -11,6 +11,7 @@ from scalable_agent.acting import policies
 from scalable_agent.environments import recording as recording_lib
 from scalable_agent.modes import loading
 from scalable_agent.networks import layers
+from scalable_agent.processes import starts
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import logdirs
 from scalable_agent.runs import messages
@@ -20,8 +21,6 @@ from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import flag_texts
 import tensorflow as tf
-
-DIRECTORY = logdirs.VIDEOS
 
 
 def run(config: config_lib.Config) -> int:
@@ -53,7 +52,7 @@ def record(config: config_lib.Config) -> list[str]:
                                logdir=os.path.abspath(config.logdir))
   try:
     with logdirs.unfinished(
-        os.path.join(config.logdir, DIRECTORY)) as unfinished:
+        os.path.join(config.logdir, logdirs.VIDEOS)) as unfinished:
       return [path for level in dict.fromkeys(levels_lib.level_names(
           config.level_name, config.is_test))
               for path in _record_level(config, level, unfinished)]
@@ -95,7 +94,7 @@ def _record_level(config: config_lib.Config, level: str,
   recording = recording_lib.Recording(
       unfinished, config.video_format, config.video_text)
   num_envs = min(config.video_num_episodes, config.num_actors,
-                 os.cpu_count() or 1)
+                 starts.num_cores())
   with loading.make_environments(
       config, level, num_envs, recording) as env:
     resolved = config.resolved(

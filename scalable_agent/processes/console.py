@@ -17,6 +17,9 @@ TENSORFLOW_NOISE = (
     '^([IW]0000 |E0000 .*cuInit|WARNING: All log messages before absl|'
     'To enable the following instructions)')
 
+# A filter of stderr that does not end by then is left alone.
+_GREP_TIMEOUT_S = 1.
+
 
 class Output(io.TextIOBase):
   """Writes to a file; drops output when the disk is full.
@@ -85,7 +88,9 @@ def without_lines(pattern: str) -> Iterator[None]:
     sys.stderr.flush()
     os.dup2(stderr, 2)
     os.close(stderr)
-    grep.wait()
+    # Another thread may have started a program, which still has the pipe.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      grep.wait(_GREP_TIMEOUT_S)
 
 
 @contextlib.contextmanager

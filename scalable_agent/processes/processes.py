@@ -88,7 +88,9 @@ def end(processes: Iterable[_Process]) -> None:
     path = _path(multiprocessing.util.get_temp_dir(), process.pid)
     shutil.rmtree(path, ignore_errors=True)
   with _start_lock:  # A process keeps a pipe open.
-    _started[:] = [p for p in _started if p.is_alive()]
+    # Only the owner asks for the state of a process: of two threads that ask at
+    # once, one gets a wrong exit code.
+    _started[:] = [p for p in _started if p not in processes or p.is_alive()]
 
 
 def directory() -> str | None:

@@ -2,19 +2,20 @@
 """Programs whose output goes to a file, and which end with this process."""
 
 from collections.abc import Mapping, Sequence
+import functools
 import os
 import pathlib
-import signal
 import subprocess
+import weakref
 
 from scalable_agent.processes import signals
 
 _STOP_TIMEOUT_S = 60
+_told: weakref.WeakSet[subprocess.Popen] = weakref.WeakSet()
 
 
 def start(command: Sequence[str], directory: pathlib.Path, *,
-          env: Mapping[str, str] | None = None,
-          cwd: pathlib.Path | None = None) -> subprocess.Popen:
+          env: Mapping[str, str] | None = None) -> subprocess.Popen:
   """Starts a program whose output is added to log.txt in a directory.
 
   The directory is made if missing. If this process dies, the program gets a
@@ -22,29 +23,24 @@ def start(command: Sequence[str], directory: pathlib.Path, *,
   this process only.
   """
   directory.mkdir(parents=True, exist_ok=True)
-  parent = os.getpid()
-
-  def end_with_parent() -> None:
-    signals.send_when_parent_dies(signal.SIGTERM)
-    if os.getppid() != parent:  # The parent had died before.
-      os._exit(1)
-
   with open(directory / 'log.txt', 'a', encoding='utf-8') as log:
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=log,
-        stderr=subprocess.STDOUT, cwd=cwd,
-        start_new_session=True,
+        stderr=subprocess.STDOUT, start_new_session=True,
         env=dict(os.environ if env is None else env, PYTHONUNBUFFERED='1'),
-        preexec_fn=end_with_parent)
+        preexec_fn=functools.partial(signals.end_with_parent, os.getpid()))
 
 
 def stop(*children: subprocess.Popen) -> None:
   """Ends programs with one SIGTERM each: trainings save a checkpoint.
 
-  A second signal would end a training before the checkpoint is saved.
+  A second signal would end a training before the checkpoint is saved. So a
+  program gets one signal even if `stop` was interrupted and is called again.
   """
   for child in children:
-    child.terminate()
+    if child not in _told:
+      _told.add(child)
+      child.terminate()
   for child in children:
     try:
       child.wait(timeout=_STOP_TIMEOUT_S)
@@ -53,8 +49,15 @@ def stop(*children: subprocess.Popen) -> None:
       child.wait()
 
 
+def output(directory: pathlib.Path) -> str:
+  """Returns log.txt, '' if the file cannot be read, as after a deletion."""
+  try:
+    return (directory / 'log.txt').read_text('utf-8', errors='replace')
+  except OSError:
+    return ''
+
+
 def last_words(directory: pathlib.Path) -> str:
-  """Returns the last line of log.txt that is not empty."""
-  lines = (directory / 'log.txt').read_text(
-      'utf-8', errors='replace').splitlines()
+  """Returns the last line of log.txt that is not empty; '' without any."""
+  lines = output(directory).splitlines()
   return next((line for line in reversed(lines) if line.strip()), '')

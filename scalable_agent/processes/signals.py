@@ -47,6 +47,9 @@ class Stop(threading.Event):
     self.waits_for = waits_for
     self.number = 0
 
+  def is_set(self) -> bool:
+    return bool(self.number) or super().is_set()
+
 
 def wait_for(stop: threading.Event, what: str) -> None:
   """Sets `waits_for` if the event is a `Stop`."""
@@ -73,8 +76,9 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
   def handle(number: int, unused_frame: types.FrameType | None) -> None:
     if stop.number:
       return  # `_watch` knows whether this is a second signal.
+    # `_watch` calls `set`: here, `set` would wait for a lock which the main
+    # thread may have, in `wait`.
     stop.number = number
-    stop.set()
     if not stop.waits_for:
       raise Stopped(128 + number)
 
@@ -163,6 +167,13 @@ def blocked(number: signal.Signals) -> Iterator[None]:
     yield
   finally:
     signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
+def end_with_parent(parent: int) -> None:
+  """Ends this process with a SIGTERM when the process `parent` dies."""
+  send_when_parent_dies(signal.SIGTERM)
+  if os.getppid() != parent:  # The parent had died before.
+    os._exit(1)
 
 
 def send_when_parent_dies(number: signal.Signals) -> None:

@@ -159,7 +159,8 @@ class Saver:
     if starts and of_starts:
       starts.restore({
           key: np.concatenate(parts) for key, parts in of_starts.items()})
-    self._delete_old()
+    with contextlib.suppress(OSError):  # The next save tries again.
+      self._delete_old()
     return state
 
   def read_state(self) -> dict[str, np.ndarray] | None:

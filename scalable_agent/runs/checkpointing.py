@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import shutil
 
 import numpy as np
 from scalable_agent import errors
@@ -25,15 +26,15 @@ from scalable_agent.networks import layers
 from scalable_agent.runs import checkpoint_files as files
 from scalable_agent.runs import weights
 from scalable_agent.runs.checkpoint_files import latest_checkpoint
-from scalable_agent.runs.checkpoint_files import latest_number  # noqa: F401
 from scalable_agent.settings import files as whole_files
 import tensorflow as tf
 
 # Names of files that a killed run leaves behind.
 _WRITTEN = r'unfinished\.(index|data-\d+-of-\d+)'
-TEMPORARY_NAMES = (rf'{_WRITTEN}(\.tempstate\d+)?|unfinished_temp|'
-                   r'ckpt-\d+_temp|(checkpoint|agent\.json|spec\.json|means\.json)\.tmp')
-_UNFINISHED = 'unfinished'
+_WRITTEN_OR_PART = rf'{_WRITTEN}(\.tempstate\d+)?'
+_UNFINISHED, _UNFINISHED_PARTS = 'unfinished', 'unfinished_temp'
+TEMPORARY_NAMES = (rf'{_WRITTEN_OR_PART}|{_UNFINISHED_PARTS}|ckpt-\d+_temp|'
+                   r'(checkpoint|agent\.json|spec\.json|means\.json)\.tmp')
 
 
 class Checkpointer:
@@ -189,8 +190,13 @@ class Checkpointer:
       else:
         os.remove(os.path.join(self._logdir, 'checkpoint'))
     self._checkpoint.save_counter.assign_add(1)  # Restoring needs a count.
-    with layers.root_logger_kept():
-      self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
+    try:
+      with layers.root_logger_kept():
+        self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
+    except (OSError, tf.errors.OpError):
+      # On a full disk, half a checkpoint would take the room of the next one.
+      self._remove_unfinished()
+      raise
     # `.data-*` before `.index`: a checkpoint with an index counts as whole.
     for file in sorted(os.listdir(self._logdir)):
       if re.fullmatch(_WRITTEN, file):
@@ -202,6 +208,15 @@ class Checkpointer:
     self._num_updates_saved = self.learner.num_updates
     self._delete_old(name)
     return path
+
+  def _remove_unfinished(self) -> None:
+    for file in os.listdir(self._logdir):
+      path = os.path.join(self._logdir, file)
+      with contextlib.suppress(OSError):
+        if file == _UNFINISHED_PARTS:
+          shutil.rmtree(path)
+        elif re.fullmatch(_WRITTEN_OR_PART, file):
+          os.remove(path)
 
   def _write_state(self, name: str) -> None:
     """Names the latest checkpoint in the file `checkpoint`."""

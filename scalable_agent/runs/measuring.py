@@ -31,6 +31,9 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
 import tensorflow as tf
 
+# Settings that are measured and chosen.
+_CHOSEN = ('num_actors', 'num_actor_groups', 'environments_per_process',
+           'micro_batch_size', 'xla')
 # Environments of a group, and of each process. The first group is small, as
 # starts may be slow. Later groups are measured while there is time.
 _GROUPS = ((4, 1), (16, 8), (16, 1), (64, 8), (64, 1))
@@ -72,9 +75,7 @@ def chosen(config: config_lib.Config,
   A resumed run takes the numbers of the part before. Otherwise measures, and
   prints the choice. Other settings are returned unchanged.
   """
-  names = [name for name in (
-      'num_actors', 'num_actor_groups', 'environments_per_process',
-      'micro_batch_size', 'xla') if getattr(config, name) in (0, 'auto')]
+  names = [name for name in _CHOSEN if getattr(config, name) in (0, 'auto')]
   if not {'num_actors', 'num_actor_groups'} & set(names):
     return config
   if before := config_lib.trained_with(config.logdir):
@@ -102,9 +103,7 @@ def said(config: config_lib.Config, times: choice.Times, found: choice.Choice,
   update = (f', an update {milli(min(u.seconds for u in times.updates))}'
             if times.updates else ', no update within the time')
   flags = ' '.join(
-      f'--{name}={getattr(found.config, name)}' for name in (
-          'num_actors', 'num_actor_groups', 'environments_per_process',
-          'micro_batch_size', 'xla')
+      f'--{name}={getattr(found.config, name)}' for name in _CHOSEN
       if getattr(found.config, name) != getattr(config, name))
   return (
       f'Measured in {seconds:.0f} s: {acting.num_environments} environments '
@@ -345,5 +344,4 @@ def _slow_resets_s(config: config_lib.Config) -> float:
           config.step_timeout_s, _RESET_TIMEOUT_S)))
   if facts is None or not facts.resets_hold_up(_GROUPS[0][0]):
     return 0.
-  length = statistics.mean(facts.lengths or [len(facts.rewards)])
-  return facts.reset_s / facts.num_resets / length
+  return facts.reset_s_per_step

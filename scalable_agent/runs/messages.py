@@ -192,7 +192,7 @@ def best_is_better(logdir: str) -> str:
       f'{line} The latest weights, of update {latest:,}, were not evaluated.')
 
 
-def print_next(logdir: str, only_here: bool = False) -> None:
+def print_next(logdir: str, only_here: bool) -> None:
   """Prints the best evaluation, and the commands that usually come next.
 
   `only_here` leaves out commands that make environments: no other process knows

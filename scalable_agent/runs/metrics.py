@@ -7,6 +7,7 @@ import contextlib
 import csv
 import datetime
 import os
+import shutil
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ import tensorflow as tf
 _MAX_LINE_BYTES = 2**16
 # Larger whole numbers are shorter with an exponent.
 _MAX_WHOLE = 10**16
+# A new event file after an error needs so much room on the disk.
+_ROOM_BYTES = 2**20
 # Three hundred years.
 _LONGEST_ETA_S = 1e10
 
@@ -43,7 +46,7 @@ class MetricsWriter:
       raise errors.ConfigError(
           f'{path} cannot be written: {e.strerror}. Make this file '
           'writable or use another --logdir.') from e
-    self._path, self._has_failed = path, False
+    self._logdir, self._has_failed, self._is_broken = logdir, False, False
     self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
     self._csv = csv.writer(self._file)
@@ -117,13 +120,17 @@ class MetricsWriter:
       yield
     except (OSError, tf.errors.OpError) as e:
       if not self._has_failed:
-        print(f'Curves could not be written to {os.path.dirname(self._path)}: '
+        print(f'Curves could not be written to {self._logdir}: '
               f'{errors.reason(e)}. Training continues; episodes may be '
               'missing from the curves.', flush=True)
-      self._has_failed = True
+      self._has_failed = self._is_broken = True
 
   def _as_default(self, num_env_frames: int
                   ) -> contextlib.AbstractContextManager:
+    # Readers stop at half a record. So what follows an error needs a new file.
+    if self._is_broken and shutil.disk_usage(self._logdir).free > _ROOM_BYTES:
+      self._summaries = tf.summary.create_file_writer(self._logdir)
+      self._is_broken = False
     return self._summaries.as_default(step=np.array(num_env_frames, np.int64))
 
 

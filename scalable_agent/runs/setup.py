@@ -89,7 +89,7 @@ def number_of_part(config: config_lib.Config) -> int:
   A kill between a checkpoint and its replay leaves the replay of the checkpoint
   before. A deterministic run goes back to that checkpoint.
   """
-  latest = checkpointing.latest_number(config.logdir)
+  latest = checkpoint_files.latest_number(config.logdir)
   if not (config.deterministic and config.is_off_policy and latest):
     return latest
   saved = replay_lib.saved_num_updates(os.path.join(config.logdir, 'replay'))

@@ -27,6 +27,7 @@ from scalable_agent.networks import layers
 from scalable_agent.processes import signals
 from scalable_agent.processes import starts
 from scalable_agent.processes import user_code
+from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import log as log_lib
@@ -42,7 +43,6 @@ from scalable_agent.settings import sections
 import tensorflow as tf
 
 STOPPED = 'Stopped before the training began.'
-make_learner = setup.make_learner
 _JOIN_TIMEOUT_S = 3
 
 
@@ -84,9 +84,9 @@ def train_as_set(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop(waits_for='')) as stop:
-    code = run(measuring.chosen(config, make_learner), make_acting, stop,
+    code = run(measuring.chosen(config, setup.make_learner), make_acting, stop,
                hooks, addons)
-    if stop.number and not checkpointing.latest_number(config.logdir):
+    if stop.number and not checkpoint_files.latest_number(config.logdir):
       raise signals.Stopped(128 + stop.number)
     return code
 
@@ -165,7 +165,7 @@ def run(config: config_lib.Config,
           has_more and config.deterministic and not stop.is_set()):
         signals.wait_for(stop, 'the start of the next part')
       part = None  # The next part makes a replay of its own.
-  if collectives.rank == 0 and checkpointing.latest_number(config.logdir):
+  if collectives.rank == 0 and checkpoint_files.latest_number(config.logdir):
     messages.print_next(config.logdir, own_levels.is_registered(
         config.level_name))
   return 0

@@ -18,11 +18,9 @@ _ANNOUNCE_FD = 'SCALABLE_AGENT_ANNOUNCE_FD'
 # large import. Ctrl-C does not reach another group of processes. The session
 # stays the same: priorities count within a session (the autogroups of Linux).
 _PROGRAM = """
-import os, signal, sys
+import os, sys
 from scalable_agent.processes import signals
-signals.send_when_parent_dies(signal.SIGTERM)
-if os.getppid() != int(sys.argv.pop(1)):
-  sys.exit(1)
+signals.end_with_parent(int(sys.argv.pop(1)))
 os.setpgid(0, 0)
 try:
   os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

@@ -2,6 +2,7 @@
 """Evaluations during training: writes and reads `evaluations.csv`."""
 
 from collections.abc import Iterator
+import contextlib
 import os
 from typing import NamedTuple
 
@@ -48,10 +49,11 @@ def read(logdir: str) -> list[Evaluation]:
   part have the same evaluation, the next part's evaluation counts.
   """
   kept: list[Evaluation] = []
-  for _, evaluation in _lines(logdir):
-    while kept and kept[-1].num_env_frames >= evaluation.num_env_frames:
-      kept.pop()
-    kept.append(evaluation)
+  with contextlib.suppress(OSError):
+    for _, evaluation in _lines(logdir):
+      while kept and kept[-1].num_env_frames >= evaluation.num_env_frames:
+        kept.pop()
+      kept.append(evaluation)
   return kept
 
 
@@ -59,17 +61,17 @@ def start(logdir: str, num_env_frames: int) -> list[Evaluation]:
   """Prepares the file for a part of a run that begins at `num_env_frames`.
 
   Removes later evaluations, because this part repeats them, and returns the
-  evaluations before. Raises ConfigError if the file cannot be written.
+  evaluations before. Raises ConfigError if the file cannot be read or written.
   """
   path = os.path.join(logdir, _NAME)
-  kept = [line for line, evaluation in _lines(logdir)
-          if evaluation.num_env_frames <= num_env_frames]
   try:
+    kept = [line for line, evaluation in _lines(logdir)
+            if evaluation.num_env_frames <= num_env_frames]
     files.write(path, ''.join([_HEAD, *kept]))
   except OSError as e:
     raise errors.ConfigError(
-        f'{path} cannot be written: {e.strerror}. Make this file '
-        'writable or use another --logdir.') from e
+        f'{path} cannot be used: {e.strerror}. Make this file '
+        'readable and writable, or use another --logdir.') from e
   return read(logdir)
 
 
@@ -98,12 +100,12 @@ def append(logdir: str, evaluation: Evaluation) -> None:
 
 
 def _lines(logdir: str) -> Iterator[tuple[str, Evaluation]]:
-  """Yields each complete line with its evaluation."""
+  """Yields each complete line with its evaluation; none without a file."""
   try:
     with open(os.path.join(logdir, _NAME), encoding='utf-8',
               errors='replace') as f:
       lines = list(f)
-  except OSError:
+  except FileNotFoundError:
     return
   for line in lines:
     evaluation = _parse(line)

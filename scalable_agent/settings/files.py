@@ -70,7 +70,7 @@ class SameDirectory:
       weakref.finalize(self, os.close, self._file)
 
   def check(self) -> None:
-    """Raises SaveError if the path does not lead to the directory any more."""
+    """Raises SaveError if the path does not lead to the directory."""
     if self._file is None:
       return
     try:
@@ -78,6 +78,10 @@ class SameDirectory:
         return
     except FileNotFoundError:
       pass
+    except OSError as e:
+      raise errors.SaveError(
+          f'{self._path} cannot be reached ({e.strerror}), so nothing was '
+          'saved.') from e
     raise errors.SaveError(
         f'{self._path} was deleted, moved or replaced by another directory '
         'during the run, so nothing was saved.')

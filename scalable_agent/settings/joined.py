@@ -32,6 +32,11 @@ class Joined(
     return self.deterministic or self.algorithm == 'appo' and not (
         self.overlap or self.ray_address)
 
+  @property
+  def num_unroll_buffers(self) -> int:
+    """Unrolls that each environment may have in memory at a time."""
+    return 1 if self.takes_turns else self.queue_capacity + 1
+
   def can_call(self, num_updates: int) -> bool:
     """Returns whether so many updates of appo fit into a call of the learner.
 
