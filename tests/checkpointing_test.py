@@ -915,6 +915,11 @@ class BestCheckpointTest(parameterized.TestCase):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='runs/checkpointing',
+         catches='test_half_a_checkpoint_takes_no_room', rows=(
+        ('half a checkpoint stays', '      self._remove_unfinished()\n', ''),
+        ('parts stay', 'shutil.rmtree(path)', 'pass'),
+    )),
+    dict(file='runs/checkpointing',
          catches='test_a_directory_of_another_run_stays_as_it_is', rows=(
         ('checkpoints of a run in the directory of another run',
          '    self._directory.check()\n', ''),

@@ -1059,6 +1059,13 @@ class ProgramTest(_FakeLab, parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/lab_maps',
+         catches='test_old_halves_of_maps_are_removed', rows=(
+        ('young halves, too', '> _OLD_S', '> 0 * _OLD_S - 9'),
+        ('halves stay',
+         '> _OLD_S):\n          os.remove(path)',
+         '> _OLD_S):\n          pass'),
+    )),
     dict(file='environments/dmlab',
          catches='LanguageLevelTest.test_same_seeds_same_stream', rows=(
         ('one Lab for all seeds',

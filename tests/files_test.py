@@ -157,6 +157,16 @@ class JsonTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='settings/files',
+         catches='test_a_directory_that_cannot_be_reached', rows=(
+        ('another error',
+         'except OSError as e:\n      raise errors.SaveError(',
+         'except OSError as e:\n      raise RuntimeError('),
+    )),
+    dict(file='scores/evaluations',
+         catches='test_evaluations_that_cannot_be_read_stay', rows=(
+        ('no file', 'except FileNotFoundError:', 'except OSError:'),
+    )),
     dict(file='settings/files', catches='test_a_file_is_replaced_whole', rows=(
         ('half a file is left', '      os.remove(temporary)', '      pass'),
         ('not renamed', 'os.replace(temporary, path)', 'os.rename(path, path)'),

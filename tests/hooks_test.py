@@ -271,6 +271,16 @@ class ContextTest(absltest.TestCase):
 
 MUTATIONS = (
     dict(file='hooks', catches='WandbTest.test_a_run', rows=(
+        ('empty videos',
+         '            and os.path.getsize(os.path.join(directory, name))',
+         ''),
+    )),
+    dict(file='runs/context', catches='test_a_class_needs_no_close', rows=(
+        ('close is called anyway',
+         "if is_class and hasattr(hook, 'close'):",
+         'if is_class:'),
+    )),
+    dict(file='hooks', catches='WandbTest.test_a_run', rows=(
         ('videos sent again', 'self._videos_sent.add(path)', 'pass'),
         ('no end', 'self._run.finish()', 'pass'),
         ('the worst evaluation', 'max(e.mean for', 'min(e.mean for'),

@@ -104,6 +104,7 @@ class RunTest(parameterized.TestCase):
     self.assertContainsSubset(
         {'episode', 'lag', 'time', 'train'}, {t.split('/')[0] for t in tags})
     self.assertEqual('train/actions_at_bounds' in tags, level == 'target')
+    self.assertEqual('train/observations_clipped' in tags, algorithm == 'appo')
     self.assertEmpty(_unexplained(tags))
 
 

@@ -314,5 +314,19 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertGreater(timers[0].seconds['environment'], 0)
 
 
+MUTATIONS = (
+    dict(file='runs/metrics',
+         catches='test_curves_can_be_read_after_a_full_disk', rows=(
+        ('the same file',
+         'self._summaries = tf.summary.create_file_writer(self._logdir)\n'
+         '      self',
+         'self'),
+        ('a file for each error',
+         ' and shutil.disk_usage(self._logdir).free > _ROOM_BYTES',
+         ''),
+    )),
+)
+
+
 if __name__ == '__main__':
   tf.test.main()

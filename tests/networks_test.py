@@ -78,6 +78,34 @@ class LSTMTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(h, [[.054886633842, .115146572905]], 1e-6, 1e-7)
     self.assertAllEqual(outputs, h[tf.newaxis])
 
+  def test_unrolls_of_one_unit_have_known_values(self):
+    layer = layers.LSTM(1)
+    layer.build([None, None, 1])
+    layer.kernel.assign([[.5, -1, .25, 1], [.1, .2, -.3, .4]])
+    layer.bias.assign(np.zeros(4))
+    zeros = layer.initial_state(1)
+
+    def outputs(inputs, state=zeros, reset=None):
+      inputs = tf.reshape(tf.constant(inputs), [-1, 1, 1])
+      found, state = layer(inputs, state, reset)
+      return tf.squeeze(found, [1, 2]), state
+
+    inputs = [1., -1., .5, 2., -.5]
+    first = [-.3227441, -.0147758, -.1847182]
+    self.assertAllClose(
+        outputs(inputs)[0], [*first, -.6481767, -.1625281], 1e-6, 1e-6)
+    at_3 = tf.constant([False, False, False, True, False])[:, tf.newaxis]
+    self.assertAllClose(
+        outputs(inputs, zeros, at_3)[0], [*first, -.5349793, -.1138491],
+        1e-6, 1e-6)
+    state = tf.constant([[.3]]), tf.constant([[-.2]])
+    self.assertAllClose(
+        outputs(inputs, state)[0],
+        [-.1712803, .0280974, -.1079827, -.6042658, -.1428226], 1e-6, 1e-6)
+    _, state = outputs(inputs[:3])
+    self.assertAllClose(outputs([.7], state)[0], [-.3511077], 1e-6, 1e-6)
+    self.assertAllClose(outputs([.7])[0], [-.2274440], 1e-6, 1e-6)
+
   @parameterized.parameters(1, 2, 9)
   def test_unroll_is_the_definition(self, num_steps):
     layer, inputs, reset, c, h = _lstm_data(num_steps)

@@ -904,6 +904,36 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/programs',
+         catches='test_an_interrupted_stop_sends_one_signal', rows=(
+        ('a second signal', 'if child not in _told:', 'if True:'),
+    )),
+    dict(file='modes/running',
+         catches='test_a_run_that_is_being_stopped_is_stopped_to_the_end',
+         rows=(
+        ('forgotten too early',
+         '          programs.stop(child)\n        del active[run]\n',
+         '          active.pop(run)\n          programs.stop(child)\n'
+         '        active.pop(run, None)\n'),
+    )),
+    dict(file='processes/processes',
+         catches='test_processes_of_other_threads_are_not_asked', rows=(
+        ('all are asked',
+         'if p not in processes or p.is_alive()',
+         'if p.is_alive()'),
+    )),
+    dict(file='environments/restarts',
+         catches='test_closed_while_a_loss_is_noticed', rows=(
+        ('two looks',
+         '(env := self._env) is not None:\n      env.close()',
+         '(env := self._env) is not None:\n      self._env.close()'),
+    )),
+    dict(file='processes/signals',
+         catches='test_the_handler_waits_for_no_lock_of_its_thread', rows=(
+        ('set in the handler',
+         '    stop.number = number\n    if not',
+         '    stop.number = number\n    stop.set()\n    if not'),
+    )),
     dict(file='processes/signals',
          catches='test_a_second_signal_counts_if_nothing_can_be_printed1',
          rows=(

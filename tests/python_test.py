@@ -187,6 +187,9 @@ class QuietTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='modes/training', catches='test_wrong_hooks_and_addons', rows=(
+        ('not checked', '  _check_functions(hooks, addons)\n', ''),
+    )),
     dict(file='environments/own_levels',
          catches='test_names_of_other_levels_are_refused', rows=(
         ('another level is replaced',

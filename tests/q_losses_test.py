@@ -241,6 +241,14 @@ class RescalingTest(_TestCase):
         q_learning.not_rescaled(tf.constant([-2, .5, 3, 30])),
         [-7.9523491, 1.2462628, 14.8811721, 904.7255445], rtol=1e-6)
 
+  def test_known_targets(self):
+    values = q_learning.not_rescaled(tf.constant([2., -1., .5]))
+    self.assertAllClose(
+        q_learning.rescaled(q_learning.td_targets(
+            tf.constant([5.23, 1., -3.]), tf.constant([0., .729, .81]),
+            values)),
+        [1.5012268, -.4770825, -.7313046], rtol=1e-6)
+
   def test_small_and_large_values_come_back_in_float32(self):
     values = tf.constant([1e-3, -.01, 1, -100, 1e6])
     self.assertAllClose(

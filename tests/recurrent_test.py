@@ -222,6 +222,15 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
       direction = rng.normal(size=gradient.shape)
       self._check_slope(gradient, direction, truth.memory_slope(i, direction))
 
+  def test_unknown_steps_do_not_lower_the_mean_value(self):
+    algorithm, data = _make('ddqn'), _sequences('ddqn')
+    for variable in algorithm.agent.head_variables:
+      variable.assign(tf.fill(variable.shape, 10. * (variable.shape.rank < 2)))
+    self.assertBetween(data.known.mean(), .1, .9)
+    self.assertAllClose(plain._loss(algorithm, data).means['mean_q'], 10.)
+    data = data._replace(known=np.zeros_like(data.known))
+    self.assertAllClose(plain._loss(algorithm, data).means['mean_q'], 0.)
+
   def _check_slope(self, gradient, direction, slope):
     terms = gradient.numpy() * direction
     self.assertAllClose(np.sum(terms), slope, rtol=2e-3,
@@ -550,6 +559,12 @@ class RunTest(parameterized.TestCase, tf.test.TestCase):
 
 
 MUTATIONS = (
+    dict(file='algorithms/ddqn',
+         catches='test_unknown_steps_do_not_lower_the_mean_value', rows=(
+        ('unknown steps count',
+         'tf.reduce_mean(q), share_known)',
+         'tf.reduce_mean(q), 1.0)'),
+    )),
     dict(file='replay/starts', catches='test_learners_see_what_actors_saw1',
          rows=(
         ('states of the next start',

@@ -422,6 +422,13 @@ class SavingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='replay/saving',
+         catches='test_a_leftover_that_cannot_be_deleted_damages_nothing',
+         rows=(
+        ('a leftover is damage',
+         'with contextlib.suppress(OSError):  # The next save tries again.',
+         'if True:'),
+    )),
     dict(file='replay/saving', catches='test_a_full_disk_keeps_its_room', rows=(
         ('a new segment is left on a full disk',
          '  self._delete_old()\n      raise', '  pass\n      raise'),

@@ -104,6 +104,19 @@ class UniformTest(parameterized.TestCase):
 
 class PrioritisedTest(parameterized.TestCase):
 
+  def test_known_numbers(self):
+    items = _Items([0], [4], 4)
+    selector = replay_lib.Prioritised(.9, .6, 1e-12)
+    selector.changed(items, np.arange(4), _NONE)
+    selector.update(items, np.arange(4), np.array([2, .5, 1, 4.]))
+    drawn, weights = selector.select(
+        items, np.random.default_rng(0), 1, 20_000)
+    check_counts(_counts(drawn, range(4)),
+                 [.2710668, .0778435, .1452611, .5058286])
+    for position, weight in enumerate([.4730288, 1, .6877709, .3253355]):
+      np.testing.assert_allclose(
+          weights[drawn == position], weight, rtol=1e-6)
+
   def test_known_weights(self):
     # N-10.
     items = _Items([0], [4], 4)

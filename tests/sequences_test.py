@@ -15,6 +15,7 @@ from scalable_agent import errors
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
 from scalable_agent.replay import saving
+from scalable_agent.replay import texts
 
 _STATE = (np.zeros([1, 2], np.float32),)
 
@@ -282,6 +283,27 @@ _WORDS_SPEC = replay_logs.SPEC._replace(observation={
     'instruction': structs.ArraySpec((), np.dtype(object))})
 
 
+class TextsTest(absltest.TestCase):
+
+  @mock.patch.object(texts, '_LEAST_FORGET', 5)
+  def test_old_texts_are_forgotten_and_all_others_stay(self):
+    store = replay_lib.StepStore(_WORDS_SPEC, 2 * 30, 2)
+    replay = replay_lib.Replay(
+        store, replay_lib.Uniform(), replay_lib.NStep(.5, 3), 1)
+    logs = [replay_logs.random_log(np.random.default_rng(s), s, 900, .2)
+            for s in range(2)]
+    for start in range(0, 900, 3):
+      for stream in range(2):
+        replay.add(_words(replay_logs.unroll(logs, [stream], start, 3)))
+      if start > 9:
+        data = replay.draw(1, 20).data
+        for seen in data.observation, data.next_observation:
+          self.assertEqual(
+              seen['instruction'].ravel().tolist(),
+              [b'go to %d' % x for x in seen['seen'][..., 0].ravel() // 4])
+    self.assertLess(len(store._texts._table), 100)  # Of about 450.
+
+
 class SavingTest(parameterized.TestCase):
 
   def _make(self, selector=replay_lib.Uniform, num_entries=6, seed=1,
@@ -389,6 +411,21 @@ class SavingTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='replay/texts',
+         catches='test_old_texts_are_forgotten_and_all_others_stay', rows=(
+        ('numbers stay',
+         'array[...] = new_numbers[array]',
+         'pass'),
+        ('nothing is forgotten',
+         'if len(self._table) < self._next_forget:',
+         'if True:'),
+    )),
+    dict(file='replay/steps',
+         catches='test_old_texts_are_forgotten_and_all_others_stay', rows=(
+        ('last observations are left out',
+         'forget(self._observation, self._games.last)',
+         'forget(self._observation)'),
+    )),
     dict(file='replay/starts',
          catches='test_against_a_list_of_episodes', rows=(
         ('a start one step late',

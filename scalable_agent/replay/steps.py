@@ -159,6 +159,7 @@ class StepStore:
     first, end = self.first[stream], self.end[stream]
     count = int(self.count[stream])
     slots = self._slot(stream, count + np.arange(len(columns.flags)))
+    self._texts.forget(self._observation, self._games.last)
     games.map_nests(lambda a, b: games.put(a, slots, b), self._observation,
                     self._texts.encode(columns.observation))
     self._action[slots] = columns.action

@@ -6,9 +6,12 @@ from collections.abc import Callable
 import numpy as np
 from scalable_agent.experience import structs
 
+# A shorter table is not searched for texts that nobody needs.
+_LEAST_FORGET = 10_000
+
 
 class Texts:
-  """A table of all texts that were seen; few texts are seen often.
+  """A table of the texts that were seen; few texts are seen often.
 
   Attributes:
     spec: the spec of observations, with int32 for texts.
@@ -24,6 +27,7 @@ class Texts:
                               for n in self._names}}
     self._numbers = {b'': 0}
     self._table = [b'']
+    self._next_forget = _LEAST_FORGET
 
   def encode(self, observation: structs.Nest) -> structs.Nest:
     """Replaces texts, bytes `[...]`, by numbers, int32 `[...]`."""
@@ -32,6 +36,25 @@ class Texts:
   def decode(self, observation: structs.Nest) -> structs.Nest:
     """Replaces numbers by texts, object `[...]`."""
     return self._replaced(observation, self._decode)
+
+  def forget(self, *observations: structs.Nest) -> None:
+    """Forgets texts that are not in observations, if the table is long.
+
+    `observations` have all numbers that `decode` will get. Their arrays are
+    changed in place, because texts get new numbers.
+    """
+    if len(self._table) < self._next_forget:
+      return
+    arrays = [observation[name] for observation in observations
+              for name in self._names]
+    used = np.unique(np.concatenate([[0], *map(np.ravel, arrays)]))
+    new_numbers = np.zeros(len(self._table), np.int32)
+    new_numbers[used] = np.arange(len(used))
+    for array in arrays:
+      array[...] = new_numbers[array]
+    self._table = [self._table[number] for number in used]
+    self._numbers = {text: i for i, text in enumerate(self._table)}
+    self._next_forget = max(2 * len(used), _LEAST_FORGET)
 
   def _encode(self, texts: np.ndarray) -> np.ndarray:
     numbers = np.array(

@@ -216,6 +216,8 @@ class Log:
         'mean_return': self._progress.mean_return}
     if self._feed.updates_per_step is not None:
       values['updates_per_step'] = self._feed.updates_per_step
+    if (counted := update.learner.observations_clipped)[0]:
+      values['observations_clipped'] = counted[1] / counted[0]
     for name, share in self._time_shares().items():
       values[f'time/{name}'] = share
     for name, count in self._counts().items():
