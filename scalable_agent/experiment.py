@@ -61,11 +61,13 @@ MODES = {'train': ('scalable_agent.runs.training', 'train_as_set'),
 _USES_TRAINED_SETTINGS = ('test', 'video', 'export')
 
 
-def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
+def config_of(flag_values: flags.FlagValues,
+              is_new: bool = False) -> config_lib.Config:
   """Returns the settings in flags; ConfigError if a setting is wrong.
 
   Modes of a trained agent take the settings of the training run for all flags
-  that are not given.
+  that are not given. A training keeps the reward clipping of the run in
+  `--logdir`, unless `is_new`.
   """
   values = flag_values.flag_values_dict()
   if values['mode'] == 'suite':
@@ -86,8 +88,9 @@ def config_of(flag_values: flags.FlagValues) -> config_lib.Config:
     with recipes.errors_named(values['recipe'], values['algorithm']):
       config = config_lib.Config.from_values(values)
       config.check_used(given)
-    return (config if 'reward_clipping' in given or config.mode != 'train'
-            else config_lib.with_saved_clipping(config))
+    is_kept = not ('reward_clipping' in given or is_new)
+    return (config_lib.with_saved_clipping(config)
+            if is_kept and config.mode == 'train' else config)
   try:
     return dataclasses.replace(trained_with, logdir=values['logdir'], **{
         name: value for name, value in given.items() if name != 'logdir'})
@@ -260,7 +263,9 @@ def _check(config: config_lib.Config) -> None:
         levels.level_names(config.level_name, config.is_test), config)
   if config.mode == 'train' and not config.ray_address:
     default = ''
-    if not flags.FLAGS['level_name'].present:
+    is_default = config.level_name in (
+        lab_levels.DEFAULT, config_lib.Config.level_name)
+    if is_default and not flags.FLAGS['level_name'].present:
       lab = 'with' if lab_levels.is_installed() else 'without'
       default = f' (the default level {lab} DeepMind Lab)'
     print(f'scalable_agent: {config.algorithm} on {config.level_name}{default},'

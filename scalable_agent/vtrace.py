@@ -272,15 +272,19 @@ def from_importance_weights(
         _to_threshold('clip_c_threshold', clip_c_threshold, dtype),
         _to_option('lambda_', lambda_, dtype)]
 
-    # The targets are constants for the losses. Gradients stop at the inputs,
-    # not at the results, so that a caller's tape does not record the recursion.
+    # The targets are constants for the losses. Gradients stop at the inputs, so
+    # that a caller's tape does not record the recursion. A tape around the
+    # caller's `tf.function` would differentiate the whole graph back to there,
+    # so in graphs gradients stop at the results, too.
     arguments = [tf.stop_gradient(x) for x in (
         log_rhos, discounts, rewards, values, bootstrap_value)]
     options = [x if isinstance(x, float) else tf.stop_gradient(x)
                for x in options]
-    return VTraceReturns(*_call_vtrace(
+    results = _call_vtrace(
         (mix_advantages, associative_scan, _is_unrolled(values)),
-        arguments, options))
+        arguments, options)
+    return VTraceReturns(*(
+        results if tf.executing_eagerly() else map(tf.stop_gradient, results)))
 
 
 def _is_unrolled(values: tf.Tensor) -> bool:
@@ -387,6 +391,9 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
   `tf.function`; the results are equal. See `from_importance_weights` on all
   other arguments.
   """
+  num_steps = values.shape.as_list()[0] if values.shape.rank else None
+  if num_steps == 0:
+    return tf.identity(values)
   # Makes a zero discount stop infinities, see the module's docstring.
   product = tf.math.multiply_no_nan
   deltas = clipped_rhos * (
@@ -419,10 +426,16 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
       sums.append(after)
     return values + tf.stack(sums[::-1])
 
+  if num_steps is None:  # `tf.scan` needs a step: here one of zeros, the first.
+    discounted_cs, deltas = (
+        tf.concat([x, tf.zeros(tf.concat([[1], tf.shape(x)[1:]], 0), x.dtype)],
+                  axis=0) for x in (discounted_cs, deltas))
   vs_minus_values = tf.scan(
       lambda after, step: step[1] + product(after, step[0]),
       (discounted_cs, deltas), initializer=tf.zeros_like(bootstrap_value),
       reverse=True)
+  if num_steps is None:
+    vs_minus_values = vs_minus_values[:-1]
   return values + vs_minus_values
 
 
@@ -491,7 +504,7 @@ def _check_fits_values(
   """Checks that `[T, B, ...]` broadcasts to `values` except along time."""
   if tensor.shape.rank is None or values.shape.rank is None:
     return
-  axes = zip(tensor.shape, values.shape)
+  axes = zip(tensor.shape.as_list(), values.shape.as_list())
   fits = [size in (None, wanted) or wanted is None or (size == 1 and axis > 0)
           for axis, (size, wanted) in enumerate(axes)]
   if not all(fits):

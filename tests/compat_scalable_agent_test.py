@@ -27,6 +27,7 @@ from scalable_agent.compat.scalable_agent import py_process
 from scalable_agent.compat.scalable_agent import vtrace
 from scalable_agent.losses import actor_critic
 from scalable_agent.scores import dmlab30 as scores
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 _FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -83,6 +84,25 @@ class _Counter:
     if done:
       self._steps = 0
     return np.float32(action[3]), np.array(done), self._observation()
+
+
+class _Echo:
+  """Says how its arguments and results arrive."""
+
+  def kind(self, x):
+    return f'{type(x).__name__} {getattr(x, "dtype", "")} {x}'
+
+  def truth(self):
+    return 1
+
+  def nothing(self):
+    return 5
+
+  @staticmethod
+  def _tensor_specs(method_name, kwargs, constructor_kwargs):
+    del kwargs, constructor_kwargs
+    return {'kind': tf.TensorSpec([], tf.string), 'nothing': (),
+            'truth': tf.TensorSpec([], tf.bool)}.get(method_name)
 
 
 class NamesTest(absltest.TestCase):
@@ -200,6 +220,34 @@ class PyProcessTest(absltest.TestCase):
     self.assertEqual(
         step.get_concrete_function().structured_outputs['x'].shape, [1])
     p.close()
+    with self.assertRaisesRegex(tf.errors.OutOfRangeError, 'Example is closed'):
+      step()
+
+  def test_calls_are_the_same_in_a_function(self):
+    p = py_process.PyProcess(_Echo)
+    for values in (1, True, 'a', [1, 2], np.float64(.5)):
+      call = lambda values=values: p.proxy.kind(values)
+      self.assertEqual(call().numpy(), tf.function(call)().numpy(), values)
+    for call in p.proxy.truth, tf.function(p.proxy.truth):
+      self.assertIs(bool(call()), True)
+    for call in p.proxy.nothing, tf.function(p.proxy.nothing):
+      self.assertIsNone(call())
+    p.close()
+
+  def test_a_failed_start_fails_no_later_hook(self):
+    good, bad, later = (py_process.PyProcess(py_process_example.Example, a)
+                        for a in (1, 'wrong', 1))
+    with self.assertRaisesRegex(errors.EnvironmentProcessError, 'foo'):
+      py_process.PyProcessHook().begin()
+    with self.assertRaises(tf.errors.OutOfRangeError):  # Nothing goes on.
+      good.proxy.inc()
+    del later
+    other = py_process.PyProcess(py_process_example.Example, 'wrong')
+    with self.assertRaisesRegex(errors.EnvironmentProcessError, 'foo'):
+      other.start()
+    with py_process.PyProcessHook():
+      pass
+    self.assertIsNot(bad, other)
 
   def test_a_call_starts_the_process(self):
     p = py_process.PyProcess(py_process_example.Example, a=1)
@@ -357,6 +405,38 @@ class AgentTest(parameterized.TestCase):
         lambda a, b: np.testing.assert_allclose(a[0], b, atol=1e-5),
         state, second.agent_state)
 
+  def test_threads_that_call_first_share_a_network(self):
+    agent = experiment.Agent(9)
+    made, make = [], agent._make
+    both = threading.Barrier(2)
+
+    def slow_make(shape):
+      made.append(shape)
+      time.sleep(.1)
+      make(shape)
+
+    def run():
+      both.wait()
+      self._unroll(agent, 2)
+
+    with mock.patch.object(agent, '_make', slow_make):
+      actors = [threading.Thread(target=run) for _ in range(2)]
+      for actor in actors:
+        actor.start()
+      for actor in actors:
+        actor.join()
+    self.assertLen(made, 1)
+
+  def test_weights_follow_the_seed_of_tensorflow(self):
+    weights = []
+    for seed in (7, 7, 8):
+      tf.random.set_seed(seed)
+      agent = experiment.Agent(9)
+      agent._make((8, 12, 3))
+      weights.append(agent.trainable_variables[0].numpy())
+    np.testing.assert_array_equal(*weights[:2])
+    self.assertFalse(np.array_equal(*weights[1:]))
+
   def test_agent_has_the_parameters_of_the_reference(self):
     agent = experiment.Agent(num_actions=9)
     frames = np.zeros([2, 72, 96, 3], np.uint8)
@@ -469,6 +549,14 @@ class AgentTest(parameterized.TestCase):
 
 class ExperimentTest(_FakeLab, parameterized.TestCase):
 
+  def test_old_runs_do_not_change_the_rewards_of_an_update(self):
+    logdir = self.create_tempdir().full_path
+    config_lib.Config(logdir=logdir, reward_clipping='none').save()
+    with _flags(logdir=logdir):
+      self.assertEqual(experiment._config().reward_clipping, 'abs_one')
+      self.assertEqual(
+          experiment._config(is_new=False).reward_clipping, 'none')
+
   def test_is_single_machine(self):
     with _flags():
       self.assertTrue(experiment.is_single_machine())
@@ -517,6 +605,37 @@ class ExperimentTest(_FakeLab, parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='compat/scalable_agent/agent',
+         catches='test_threads_that_call_first_share_a_network', rows=(
+        ('no lock', '    with self._lock:\n', '    if True:\n'),
+    )),
+    dict(file='compat/scalable_agent/agent',
+         catches='test_weights_follow_the_seed_of_tensorflow', rows=(
+        ('no seed', 'seed=int(seed))', 'seed=None)'),
+    )),
+    dict(file='compat/scalable_agent/py_process',
+         catches='test_a_failed_start_fails_no_later_hook', rows=(
+        ('started again', '          _PROXIES.discard(self)', '          pass'),
+        ('others go on',
+         '    except Exception:\n      self.end()\n      raise',
+         '    except Exception:\n      raise'),
+    )),
+    dict(file='compat/scalable_agent/py_process',
+         catches='test_in_a_function', rows=(
+        ('another error', 'raise StopIteration(e.message) from e', 'raise'),
+    )),
+    dict(file='compat/scalable_agent/py_process',
+         catches='test_calls_are_the_same_in_a_function', rows=(
+        ('as they are',
+         'tf.convert_to_tensor(x).numpy() for x in args)',
+         'x for x in args)'),
+    )),
+    dict(file='compat/scalable_agent/experiment',
+         catches='test_old_runs_do_not_change_the_rewards_of_an_update', rows=(
+        ('old runs count',
+         'def _config(is_new: bool = True)',
+         'def _config(is_new: bool = False)'),
+    )),
     dict(file='compat/scalable_agent/py_process', catches='test_in_a_function',
          rows=(
         ('a method runs when the function is traced',

@@ -506,6 +506,8 @@ class PytorchSeedRlTest(tf.test.TestCase, parameterized.TestCase):
   def test_entropy(self):
     self.assertAllClose(
         -.947536963975, pytorch_seed_rl.entropy([[1., 0.], [0., 2.]]))
+    for integers in [[1, 0], [0, 2]], np.array([[1, 0], [0, 2]]):
+      self.assertAllClose(-.947536963975, pytorch_seed_rl.entropy(integers))
     self.assertAllClose(
         -6 * math.log(4), pytorch_seed_rl.entropy(np.zeros([3, 2, 4])),
         rtol=1e-12)
@@ -541,6 +543,13 @@ class PytorchSeedRlTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose((np.exp(log_probs) - np.eye(_N)[data.action])
                         * data.reward[..., None], by_logits)
     self.assertIsNone(by_advantages)
+
+  def test_types_of_advantages(self):
+    logits = tf.constant(_TARGET_LOGITS, tf.float64)
+    for advantages in ([[1.5], [-.5]], np.array([[1.5], [-.5]], np.float32)):
+      self.assertAllClose(
+          .406428525756, pytorch_seed_rl.policy_gradient(
+              logits, _ACTIONS, advantages), rtol=1e-11)
 
   def test_policy_gradient_broadcasts_nothing(self):
     with self.assertRaisesRegex(

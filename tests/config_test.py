@@ -1176,6 +1176,15 @@ class ResolvedTest(parameterized.TestCase):
         config_lib.Config(xla=xla).resolved(
             observation_spec, on_cpu=on_cpu, num_groups=2).xla, expected)
 
+  @parameterized.parameters((5000, 1, 'policy'), (4999, 1, 'none'),
+                            (10_000, 2, 'policy'), (9999, 2, 'none'))
+  def test_a_short_training_is_not_worth_a_compilation(
+      self, frames, num_action_repeats, expected):
+    self.assertEqual(config_lib.Config(
+        num_actors=2, total_environment_frames=frames,
+        num_action_repeats=num_action_repeats).resolved(
+            _VECTOR, on_cpu=True, num_groups=2).xla, expected)
+
   def test_xla_of_the_shallow_network(self):
     self.assertEqual(config_lib.Config(agent='shallow').resolved(
         _FRAMES, on_cpu=True, num_groups=2).xla, 'none')

@@ -3,7 +3,10 @@
 
 import functools
 import itertools
+import os
 import re
+import subprocess
+import sys
 
 from absl.testing import parameterized
 import hypothesis
@@ -448,6 +451,66 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
       for output in returns:
         self.assertEqual(tape.gradient(output, inputs), dict.fromkeys(inputs))
 
+  @parameterized.parameters(False, True)
+  def test_a_tape_around_a_function_differentiates_no_scan(self, jit_compile):
+    arguments = {k: tf.Variable(v, dtype=tf.float32)
+                 for k, v in _random_arguments(11).items()}
+    function = tf.function(
+        lambda: vtrace.from_importance_weights(**arguments),
+        jit_compile=jit_compile)
+    with tf.GradientTape(persistent=True) as tape:
+      returns = function()
+    for output in returns:
+      for gradient in tape.gradient(output, [*arguments.values()]):
+        self.assertFalse(gradient is not None and np.any(gradient))
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_sum(function().vs * arguments['values'])
+    self.assertAllClose(
+        tape.gradient(loss, arguments['values']), function().vs)
+
+  @parameterized.parameters(False, True)
+  def test_no_step(self, jit_compile):
+    arguments = {name: np.zeros([0, _B], np.float32)
+                 for name in ('log_rhos', 'discounts', 'rewards', 'values')}
+    arguments['bootstrap_value'] = np.ones([_B], np.float32)
+    for _ in range(2):
+      function = tf.function(
+          lambda: vtrace.from_importance_weights(**arguments),
+          jit_compile=jit_compile)
+      for returns in function(), vtrace.from_importance_weights(**arguments):
+        self.assertAllEqual([x.shape for x in returns], [(0, _B)] * 2)
+      vtrace.compute_vs.get_concrete_function(*(
+          tf.TensorSpec([None, None]) for _ in range(5)), tf.TensorSpec([None]))
+
+  @parameterized.parameters(0, 1, 7)
+  def test_unknown_number_of_steps(self, length):
+    arguments = _random_arguments(3, length=length)
+    order = ('log_rhos', 'discounts', 'rewards', 'values', 'bootstrap_value')
+    function = tf.function(
+        lambda *args: vtrace.from_importance_weights(*args),
+        input_signature=[tf.TensorSpec([None, None])] * 4
+        + [tf.TensorSpec([None])])
+    returns = function(*(
+        arguments[name].astype(np.float32) for name in order))
+    self._assert_returns(returns, *(
+        _ground_truth(**arguments) if length else [np.zeros([0, _B])] * 2))
+
+  def test_unknown_sizes_with_the_shapes_of_tensorflow_1(self):
+    program = '''
+import numpy as np, tensorflow as tf
+tf.compat.v1.disable_v2_behavior()
+from scalable_agent import vtrace
+one = lambda *shape: tf.compat.v1.placeholder_with_default(
+    np.ones(shape, 'f'), [None] * len(shape))
+returns = vtrace.from_importance_weights(
+    0 * one(2, 3), one(2, 3), one(2, 3), one(2, 3), one(3))
+print(tf.compat.v1.Session().run(returns.vs)[0, 0])
+'''
+    output = subprocess.run(
+        [sys.executable, '-c', program], stdout=subprocess.PIPE, text=True,
+        check=True, env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
+    self.assertEqual(float(output.stdout), 3)
+
   @parameterized.parameters(1, 20, 64, 65)
   def test_eager_results_are_those_of_a_graph(self, length):
     # Eagerly, up to 64 steps have an operation each.
@@ -700,6 +763,28 @@ class VTraceFromLogitsTest(tf.test.TestCase, parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='vtrace',
+         catches='test_a_tape_around_a_function_differentiates_no_scan', rows=(
+        ('results have gradients',
+         'if tf.executing_eagerly() else map(tf.stop_gradient, results)',
+         ''),
+    )),
+    dict(file='vtrace', catches='test_no_step', rows=(
+        ('no case without steps',
+         '  if num_steps == 0:\n',
+         '  if num_steps == -1:\n'),
+    )),
+    dict(file='vtrace', catches='test_unknown_number_of_steps', rows=(
+        ('the added step stays',
+         'vs_minus_values = vs_minus_values[:-1]',
+         'vs_minus_values = vs_minus_values[1:]'),
+    )),
+    dict(file='vtrace',
+         catches='test_unknown_sizes_with_the_shapes_of_tensorflow_1', rows=(
+        ('sizes are objects',
+         'zip(tensor.shape.as_list(), values.shape.as_list())',
+         'zip(tensor.shape, values.shape)'),
+    )),
     dict(file='vtrace', catches='test_complex_numbers_of_numpy', rows=(
         ('imaginary parts are dropped',
          " and not hasattr(value, 'dtype')", ''),

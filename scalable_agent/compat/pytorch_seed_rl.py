@@ -52,7 +52,7 @@ def entropy(logits: TensorLike) -> tf.Tensor:
 
   `logits` are `[..., A]`, unnormalised log-probabilities.
   """
-  return -tf.reduce_sum(distributions.categorical(logits).entropy())
+  return -tf.reduce_sum(distributions.categorical(_floats(logits)).entropy())
 
 
 def policy_gradient(logits: TensorLike, actions: TensorLike,
@@ -62,10 +62,11 @@ def policy_gradient(logits: TensorLike, actions: TensorLike,
   Args:
     logits: `[T, B, A]`, unnormalised log-probabilities.
     actions: `[T, B]`, in `[0, A)`.
-    advantages: `[T, B]`, of the type of `logits`; no gradient flows through.
+    advantages: `[T, B]`; no gradient flows through.
   """
+  logits = _floats(logits)
   actions = tf.cast(actions, tf.int64)
-  advantages = tf.convert_to_tensor(advantages)
+  advantages = tf.cast(_floats(advantages), logits.dtype)
   if not advantages.shape.is_compatible_with(actions.shape):
     raise ValueError(f'advantages: Shape {advantages.shape} does not fit shape '
                      f'{actions.shape} of actions')
@@ -110,3 +111,11 @@ def from_logits(
       clip_rho_threshold=clip_rho_threshold,
       clip_pg_rho_threshold=clip_pg_rho_threshold,
       dtype=tf.float64 if is_float64 else tf.float32))
+
+
+def _floats(values: TensorLike) -> tf.Tensor:
+  """Returns a tensor of floats: float32 if the values are no floats."""
+  is_hinted = not hasattr(values, 'dtype')
+  tensor = tf.convert_to_tensor(
+      values, dtype_hint=tf.float32 if is_hinted else None)
+  return tensor if tensor.dtype.is_floating else tf.cast(tensor, tf.float32)

@@ -99,7 +99,8 @@ class AgentSettings(Section):
       'Functions that XLA compiles. none: no function. policy: the policy '
       'steps. all: the policy steps and the updates. auto: for an mlp on a '
       'CPU, all with ddqn, and with appo if --updates_per_call is above 1; '
-      'policy with other algorithms or --addon; otherwise none. '
+      'policy with other algorithms or --addon, if each environment makes '
+      '2,500 agent steps or more; otherwise none. '
       'XLA never compiles policy steps that groups of environments share '
       '(--dynamic_batching). On a CPU, XLA also compiles the normalising of '
       'large batches of frames, whatever this setting is.',

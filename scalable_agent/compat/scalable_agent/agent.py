@@ -2,6 +2,7 @@
 """The agent of DeepMind's `experiment`, around `networks.agents.Agent`."""
 
 from collections.abc import Sequence
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ class Agent:
   def __init__(self, num_actions: int):
     self._num_actions = num_actions
     self._shape: tuple[int, ...] = ()
+    self._lock = threading.Lock()  # Of the first call: actors are threads.
     self._compiled_unroll = tf.function(
         self._unroll, autograph=False, reduce_retracing=True)
 
@@ -68,8 +70,9 @@ class Agent:
     """Evaluates steps `[T, B, ...]`; `done` resets the state before a step."""
     frame, instruction = env_outputs.observation
     frame, instruction = map(tf.convert_to_tensor, (frame, instruction))
-    if not self._shape:
-      self._make(tuple(frame.shape[2:]))
+    with self._lock:
+      if not self._shape:
+        self._make(tuple(frame.shape[2:]))
     words = instructions.hash_words_in_graph(tf.reshape(instruction, [-1]))
     words = tf.reshape(words, tf.concat(
         [tf.shape(instruction), tf.shape(words)[-1:]], 0))
@@ -79,10 +82,12 @@ class Agent:
 
   def _make(self, shape: Sequence[int]) -> None:
     with tf.init_scope():  # The first call may be within a `tf.function`.
+      # Follows `tf.random.set_seed`.
+      seed = tf.random.uniform([], maxval=tf.int32.max, dtype=tf.int32)
       self._agent = factory.make_agent(
           'deep', {'frame': structs.ArraySpec(tuple(shape), np.dtype(np.uint8)),
                    'instruction': _INSTRUCTION},
-          structs.ActionSpec(num_values=(self._num_actions,)))
+          structs.ActionSpec(num_values=(self._num_actions,)), seed=int(seed))
     self._shape = tuple(shape)
 
   def _unroll(self, actions: tf.Tensor, reward: tf.Tensor, done: tf.Tensor,

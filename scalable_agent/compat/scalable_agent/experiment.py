@@ -74,9 +74,10 @@ _LEARNERS: weakref.WeakKeyDictionary[object, _Learner] = (
     weakref.WeakKeyDictionary())
 
 
-def _config() -> config_lib.Config:
-  return program.config_of(FLAGS) if FLAGS.is_parsed() else config_lib.Config(
-      level_name=lab_levels.DEFAULT)
+def _config(is_new: bool = True) -> config_lib.Config:
+  if not FLAGS.is_parsed():
+    return config_lib.Config(level_name=lab_levels.DEFAULT)
+  return program.config_of(FLAGS, is_new)
 
 
 def is_single_machine() -> bool:
@@ -153,8 +154,8 @@ def build_learner(
 ) -> tuple[tf.Tensor, environments.StepOutputInfo, tf.Tensor]:
   """Makes an update with a batch of unrolls.
 
-  The difference: each call makes an update. The optimizer and the number of
-  frames are kept as long as `agent`.
+  The difference: each call makes an update, and writes no summaries. The
+  optimizer and the number of frames are kept as long as `agent`.
 
   Args:
     agent: the agent to train.
@@ -277,7 +278,7 @@ def _run(mode: str, action_set: Sequence[Sequence[int]],
         'gymnasium environment, and train with --level_name=module:id.')
   suites = [[*dmlab30.LEVEL_MAPPING], [*dmlab30.LEVEL_MAPPING.values()]]
   config = dataclasses.replace(
-      _config(), mode=mode, level_name=(
+      _config(is_new=False), mode=mode, level_name=(
           lab_levels.SUITE if [*level_names] in suites
           else ','.join(level_names)))
   return program.import_mode(config)(config)

@@ -6,7 +6,7 @@
   p.close()
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 import contextlib
 import functools
@@ -45,20 +45,32 @@ class _Proxy:
             f'No tensor specifications were provided for: {name}')
       flat_specs = tree.flatten(specs)
       if tf.executing_eagerly():
-        flat = self._call(name, tuple(
-            x.numpy() if tf.is_tensor(x) else x for x in args))
+        flat = self._arrays(name, tuple(
+            tf.convert_to_tensor(x).numpy() for x in args), flat_specs)
       else:  # Else, the method would run once, when the function is traced.
+        def run(*arrays: np.ndarray) -> list[np.ndarray]:
+          try:
+            return self._arrays(name, arrays, flat_specs)
+          except tf.errors.OutOfRangeError as e:
+            # Becomes an OutOfRangeError again, all others an UnknownError.
+            raise StopIteration(e.message) from e
+
         flat = tf.numpy_function(
-            lambda *arrays: [
-                np.asarray(x, spec.dtype.as_numpy_dtype) for x, spec in zip(
-                    self._call(name, arrays) or [], flat_specs, strict=True)],
-            args, [spec.dtype for spec in flat_specs], name=name)
+            run, args, [spec.dtype for spec in flat_specs], name=name)
       if not flat_specs:
         return None
       return tree.unflatten_as(specs, [
           tf.ensure_shape(tf.convert_to_tensor(x, spec.dtype), spec.shape)
-          for x, spec in zip(flat or [], flat_specs, strict=True)])
+          for x, spec in zip(flat, flat_specs, strict=True)])
     return call
+
+  def _arrays(self, name: str, args: tuple[np.ndarray, ...],
+              specs: Sequence[tf.TensorSpec]) -> list[np.ndarray]:
+    results = self._call(name, args)
+    if not specs:
+      return []
+    return [np.asarray(x, spec.dtype.as_numpy_dtype)
+            for x, spec in zip(results or [], specs, strict=True)]
 
   def _call(self, name: str, args: tuple) -> list | None:
     self._start()
@@ -72,12 +84,16 @@ class _Proxy:
   def _start(self) -> None:
     with self._lock:
       if self._process is None and not self._is_closed:
-        self._process = remote.Remote(
-            self._type.__name__,
-            functools.partial(served.Served, self._type, self._kwargs),
-            FLAGS.step_timeout_s
-            if FLAGS.is_parsed() and 'step_timeout_s' in FLAGS
-            else EnvironmentSettings().step_timeout_s)
+        try:
+          self._process = remote.Remote(
+              self._type.__name__,
+              functools.partial(served.Served, self._type, self._kwargs),
+              FLAGS.step_timeout_s
+              if FLAGS.is_parsed() and 'step_timeout_s' in FLAGS
+              else EnvironmentSettings().step_timeout_s)
+        except Exception:
+          _PROXIES.discard(self)  # The next hook has nothing to start here.
+          raise
 
   def _close(self) -> None:
     with self._lock:
@@ -142,8 +158,12 @@ class PyProcessHook:
   """
 
   def begin(self) -> None:
-    """Starts all processes at the same time."""
-    _at_the_same_time(lambda proxy: proxy._start())
+    """Starts all processes at the same time; after an error, closes all."""
+    try:
+      _at_the_same_time(lambda proxy: proxy._start())
+    except Exception:
+      self.end()
+      raise
 
   def end(self, session: object = None) -> None:
     """Closes all processes at the same time; `session` is not used."""
