@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from scalable_agent.experience import structs
+from scalable_agent.experience.nests import map_nests
 import tree
 
 
@@ -41,7 +42,8 @@ def allocate(unroll_length: int, level_names: Sequence[str],
     level_names: the level of every column.
     observation_spec: the spec of one array, or of a dictionary of arrays.
     output_spec: see `Agent.output_spec`.
-    agent_state: nest of `[..., *shape]` to take shapes from.
+    agent_state: nest of `[E, *shape]` to take shapes from; the arrays are
+      float32 `[columns, *shape]`.
   """
   columns = len(level_names)
   steps = (unroll_length + 1, columns)
@@ -55,7 +57,7 @@ def allocate(unroll_length: int, level_names: Sequence[str],
                   episode_step=np.empty(steps, np.int32),
                   episode_end=np.empty(steps, np.bool_)),
               done=np.empty(steps, np.bool_),
-              observation=_map_spec(empty, observation_spec),
+              observation=map_nests(empty, observation_spec),
               truncated=np.empty(steps, np.bool_)),
           agent_outputs=structs.AgentOutput(
               *[empty(spec) if spec else () for spec in output_spec]),
@@ -69,14 +71,6 @@ def allocate(unroll_length: int, level_names: Sequence[str],
               lambda s: np.empty((columns, *s.shape[1:]), np.float32),
               agent_state),
           policy_version=np.empty([columns], np.int64)))
-
-
-def _map_spec(fn: Callable[[structs.ArraySpec], np.ndarray],
-              spec: structs.ObservationSpec) -> structs.Nest:
-  # `tree.map_structure` would walk into a spec, which is a named tuple.
-  if isinstance(spec, dict):
-    return {name: fn(entry) for name, entry in spec.items()}
-  return fn(spec)
 
 
 def write(unroll: structs.Unroll, index: int, env_output: structs.StepOutput,

@@ -2,10 +2,11 @@
 """The games of a store of steps, and nests of observations. NumPy only."""
 
 import collections
-from collections.abc import Callable
+import operator
 
 import numpy as np
 from scalable_agent.experience import structs
+from scalable_agent.experience.nests import map_nests
 
 
 class Games:
@@ -51,7 +52,7 @@ class Games:
       if is_end[i]:
         self.limit[row] = time + i
         map_nests(
-            lambda a, b, row=row, j=num_ended: put(a, row, b[j]),
+            lambda a, b, row=row, j=num_ended: operator.setitem(a, row, b[j]),
             self.last, last_observations)
         num_ended += 1
       else:
@@ -87,17 +88,3 @@ class Games:
     row = self._free.pop()
     self.start[row], self.limit[row] = time, -1
     return row
-
-
-def map_nests(fn: Callable[..., object], *nests: structs.Nest) -> structs.Nest:
-  """Calls `fn` with the arrays, or specs, of observations of the same form."""
-  # `tree.map_structure` takes longer than a draw, and walks into specs.
-  if isinstance(nests[0], dict):
-    return {name: fn(*[nest[name] for nest in nests]) for name in nests[0]}
-  return fn(*nests)
-
-
-def put(array: np.ndarray, index: np.ndarray | int,
-        value: np.ndarray) -> None:
-  """Overwrites entries of an array."""
-  array[index] = value

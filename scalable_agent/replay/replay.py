@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
-from scalable_agent.replay import games
+from scalable_agent.experience.nests import map_nests
 from scalable_agent.replay import saving
 from scalable_agent.replay import selectors
 from scalable_agent.replay import starts
@@ -127,7 +127,7 @@ def _split(data: structs.Unroll | structs.Transition | structs.Sequence,
     raise ValueError('Unrolls are drawn for one batch at a time.')
   shaped = lambda a: a.reshape(num_batches, -1, *a.shape[1:])
   if isinstance(data, structs.Transition):
-    return structs.Transition(*[games.map_nests(shaped, nest) for nest in data])
+    return structs.Transition(*[map_nests(shaped, nest) for nest in data])
   in_time = lambda a: np.ascontiguousarray(np.moveaxis(
       a.reshape(len(a), num_batches, -1, *a.shape[2:]), 1, 0))
   return tree.map_structure(in_time, data._replace(state=()))._replace(

@@ -10,7 +10,7 @@ import dataclasses
 
 import numpy as np
 from scalable_agent.experience import structs
-from scalable_agent.replay import games
+from scalable_agent.experience.nests import map_nests
 from scalable_agent.replay import starts
 from scalable_agent.replay import steps
 from scalable_agent.replay import views
@@ -39,7 +39,7 @@ class Sequences:
     windows = store.steps.windows(
         place(time - is_last).ravel(), self.n_step.num_steps)
     shaped = lambda a: a.reshape(*time.shape, *a.shape[1:])
-    observation = games.map_nests(shaped, store.steps.observations(
+    observation = map_nests(shaped, store.steps.observations(
         windows, is_last.ravel().astype(np.int64)))
     action, reward = store.steps.led_to(place(time))
     flags = np.take_along_axis(flags, offset, 0)

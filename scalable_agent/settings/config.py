@@ -63,7 +63,11 @@ class _HasShape(Protocol):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config(sections.AllSections):
-  """All settings of the program; `Config()` has the default of each flag."""
+  """All settings of the program; `Config()` has the default of each flag.
+
+  `scalable-agent --help=NAME` explains a setting. Wrong names and values raise
+  ConfigError.
+  """
 
   def __post_init__(self) -> None:
     super().__post_init__()

@@ -1,0 +1,14 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""A function of observations: of an array, or a dictionary of arrays."""
+
+from collections.abc import Callable
+from typing import Any
+
+
+def map_nests(fn: Callable[..., object], *nests: Any) -> Any:
+  """Calls `fn` with the arrays, or specs, of observations of the same form."""
+  # `tree.map_structure` takes longer than a draw from a replay, and walks into
+  # specs, which are named tuples.
+  if isinstance(nests[0], dict):
+    return {name: fn(*[nest[name] for nest in nests]) for name in nests[0]}
+  return fn(*nests)
