@@ -98,9 +98,9 @@ def config_of(flag_values: flags.FlagValues,
     if not values['recipe']:
       raise
     raise errors.ConfigError(
-        f'--recipe={values["recipe"]} does not fit the training in '
-        f'{values["logdir"]}. --mode={values["mode"]} takes the settings of '
-        'the training: leave --recipe out.') from e
+        f'{e} If the flag is of --recipe={values["recipe"]}, leave the recipe '
+        f'out: --mode={values["mode"]} takes the settings of the training.'
+    ) from e
 
 
 def parse(args: Sequence[str]) -> config_lib.Config:

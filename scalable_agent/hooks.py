@@ -94,7 +94,7 @@ class _Tracker(abc.ABC):
       return set()
     return {os.path.join(directory, name) for name in os.listdir(directory)
             if name.endswith(('.mp4', '.gif'))
-            and os.path.getsize(os.path.join(directory, name))}
+            and _has_content(os.path.join(directory, name))}
 
   @abc.abstractmethod
   def _start(self, run_id: str | None, settings: dict[str, object]) -> str:
@@ -171,6 +171,14 @@ class Mlflow(_Tracker):
   def _end(self, scores: Mapping[str, float]) -> None:
     self._library.log_metrics(dict(scores), step=self._num_env_frames)
     self._library.end_run()
+
+
+def _has_content(path: str) -> bool:
+  """Returns whether a file is there and not empty: its video is written."""
+  try:
+    return os.path.getsize(path) > 0
+  except OSError:
+    return False
 
 
 # The names after the colon in --hook.

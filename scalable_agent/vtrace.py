@@ -426,7 +426,7 @@ def compute_vs(clipped_rhos: tf.Tensor, cs: tf.Tensor, discounts: tf.Tensor,
       sums.append(after)
     return values + tf.stack(sums[::-1])
 
-  if num_steps is None:  # `tf.scan` needs a step: here one of zeros, the first.
+  if num_steps is None:  # `tf.scan` needs a step: a step of zeros is added.
     discounted_cs, deltas = (
         tf.concat([x, tf.zeros(tf.concat([[1], tf.shape(x)[1:]], 0), x.dtype)],
                   axis=0) for x in (discounted_cs, deltas))

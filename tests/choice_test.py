@@ -381,6 +381,10 @@ class MeasuringTest(parameterized.TestCase):
     resolved = dict(agent='mlp', xla='policy', micro_batch_size=8)
     self.assertEqual(variants({}, **resolved), [('policy', 8), ('all', 8)])
     self.assertEqual(variants({'xla': 'policy'}, **resolved), [('policy', 8)])
+    resolved['xla'] = 'none'  # A short training.
+    self.assertEqual(variants({}, **resolved), [('none', 8), ('all', 8)])
+    resolved['xla'] = 'all'
+    self.assertEqual(variants({}, **resolved), [('all', 8), ('policy', 8)])
     resolved = dict(agent='shallow', xla='none', micro_batch_size=8)
     self.assertEqual(variants({'batch_size': 8}, **resolved),
                      [('none', 8), ('none', 4)])

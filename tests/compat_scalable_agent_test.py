@@ -247,7 +247,15 @@ class PyProcessTest(absltest.TestCase):
       other.start()
     with py_process.PyProcessHook():
       pass
-    self.assertIsNot(bad, other)
+    del bad, other
+    again = py_process.PyProcess(py_process_example.Example, 1)
+    with mock.patch.object(py_process.remote, 'Remote', side_effect=OSError), \
+        self.assertRaises(OSError):
+      again.start()
+    again.start()
+    py_process.PyProcessHook().end()
+    with self.assertRaises(tf.errors.OutOfRangeError):
+      again.proxy.inc()
 
   def test_a_call_starts_the_process(self):
     p = py_process.PyProcess(py_process_example.Example, a=1)
@@ -617,8 +625,8 @@ MUTATIONS = (
          catches='test_a_failed_start_fails_no_later_hook', rows=(
         ('started again', '          _PROXIES.discard(self)', '          pass'),
         ('others go on',
-         '    except Exception:\n      self.end()\n      raise',
-         '    except Exception:\n      raise'),
+         '    except BaseException:\n      self.end()\n      raise',
+         '    except BaseException:\n      raise'),
     )),
     dict(file='compat/scalable_agent/py_process',
          catches='test_in_a_function', rows=(

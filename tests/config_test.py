@@ -277,7 +277,7 @@ class ChecksTest(parameterized.TestCase):
 
   def test_numbers_of_numpy_whole_floats_paths_lists_and_auto(self):
     config = config_lib.Config(
-        level_name=['catch', 'memory'], hidden_sizes=(64, 32),
+        level_name=['catch', 'memory'], hidden_sizes=(np.int64(64), 32),
         num_actors='auto', batch_size=np.int64(8), total_environment_frames=1e6,
         learning_rate=np.float64(.5), use_lstm=np.bool_(False),
         logdir=pathlib.Path('~/a'), plot_file=pathlib.Path('b'))
@@ -291,6 +291,9 @@ class ChecksTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('level_name', [['catch']], 'must be of type str'),
+      ('mode', ['train'], 'must be of type str'),
+      ('environment_kwargs', ['a'], 'must be of type str'),
+      ('level_name', 'catch\n--seed=7', 'must be one line'),
       ('algorithm', {}, 'must be of type str'),
       ('num_actors', np.ones(2), 'must be of type int'),
       ('learning_rate', 10**400, 'must be finite'),
@@ -1001,6 +1004,14 @@ class SavedTest(parameterized.TestCase):
         f'the old task to be moved away from {self.logdir}'):
       other.check_same_task(self.config)
 
+  def test_a_recipe_that_does_not_fit_a_test(self):
+    config_lib.Config.from_recipe('td3_pendulum', logdir=self.logdir).save()
+    with self.assertRaisesRegex(
+        errors.ConfigError, '--algorithm=td3, .* If the flag is of --recipe='
+        'cartpole, leave the recipe out: --mode=test takes the settings'):
+      experiment.parse(
+          ['--mode=test', f'--logdir={self.logdir}', '--recipe=cartpole'])
+
   def test_changes_are_said(self):
     other = dataclasses.replace(
         self.config, batch_size=9, use_lstm=False, mode='test', logdir='/x',
@@ -1184,6 +1195,12 @@ class ResolvedTest(parameterized.TestCase):
         num_actors=2, total_environment_frames=frames,
         num_action_repeats=num_action_repeats).resolved(
             _VECTOR, on_cpu=True, num_groups=2).xla, expected)
+
+  def test_a_deterministic_training_does_not_depend_on_its_length(self):
+    self.assertEqual(config_lib.Config(
+        deterministic=True, num_actor_groups=1, num_action_repeats=1,
+        total_environment_frames=10).resolved(
+            _VECTOR, on_cpu=True, num_groups=1).xla, 'policy')
 
   def test_xla_of_the_shallow_network(self):
     self.assertEqual(config_lib.Config(agent='shallow').resolved(

@@ -732,10 +732,11 @@ class LocalLevelCacheTest(absltest.TestCase):
     for name in half, 'key', 'key.0f':
       path = os.path.join(self.directory.full_path, name)
       pathlib.Path(path).touch()
-      dmlab.LocalLevelCache(self.directory.full_path)
+      cache = dmlab.LocalLevelCache(self.directory.full_path)
+      cache.remove_halves()
       self.assertTrue(os.path.exists(path))
       os.utime(path, (1, 1))
-      dmlab.LocalLevelCache(self.directory.full_path)
+      cache.remove_halves()
       self.assertEqual(os.path.exists(path), name != half)
 
   def test_a_map_that_is_half_written_is_never_fetched(self):

@@ -249,7 +249,8 @@ class ProcessTest(parameterized.TestCase):
     self.assertIn('holds a checkpoint of another agent', output)
     self.assertTrue(output.strip().endswith(
         'Use another --logdir, or the flags of its training '
-        f'(--flagfile={self.logdir}/settings.flags).'), output)
+        f'(--flagfile={self.logdir}/settings.flags '
+        f'--logdir={self.logdir}).'), output)
     code, output = _main(f'--flagfile={self.logdir}/settings.flags')
     self.assertEqual(code, 0, output)
     self.assertIn('This run is finished', output)

@@ -1,16 +1,16 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the file of flags that a training writes."""
 
-import dataclasses
 import os
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
-import numpy as np
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import flag_texts
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings import recipes
 
 
@@ -36,7 +36,7 @@ class FileTest(parameterized.TestCase):
       {'algorithm': 'ddqn', 'use_lstm': True}, {'num_actors': 'auto'},
       {'environment_kwargs': {'a b': "c'", 'd': [1, None]}},
       {'algorithm': 'impala', 'replay_capacity': 64}, {'use_lstm': False},
-      {'hook': 'my_hook:send', 'plot_file': 'a b.png', 'save_summaries_secs':
+      {'hook': 'my_hook:send', 'plot_file': '/a b.png', 'save_summaries_secs':
        float('inf')}, {'dynamic_batching': False, 'learning_rate': 1e-7})
   def test_other_settings(self, **settings):
     config = config_lib.Config(
@@ -44,19 +44,38 @@ class FileTest(parameterized.TestCase):
     config.save()
     self.assertEqual(experiment.parse([self.argument]), config)
 
-  def test_later_flags_count(self):
-    config = config_lib.Config(level_name='catch', logdir=self.logdir)
-    config.save()
+  @parameterized.parameters(
+      ('appo', 'batch_size', 4), ('impala', 'addon', 'a:b'),
+      ('sac', 'total_environment_frames', 5_000_000))
+  def test_later_flags_count(self, algorithm, name, value):
+    config = config_lib.Config(
+        algorithm=algorithm, level_name='CartPole-v1', logdir=self.logdir,
+        num_actors=32)
+    # What was chosen must not stand in the way of a later flag.
+    config.resolved(_Shape([4]), on_cpu=True, num_groups=2).save(0, config)
     self.assertEqual(
-        experiment.parse([self.argument, '--total_environment_frames=5e6']),
-        dataclasses.replace(config, total_environment_frames=5_000_000))
+        experiment.parse([self.argument, f'--{name}={value}']),
+        config_lib.Config(**{
+            'algorithm': algorithm, 'level_name': 'CartPole-v1',
+            'logdir': self.logdir, 'num_actors': 32, name: value}))
+
+  def test_the_level_is_that_of_the_training_where_lab_is_installed(self):
+    config = config_lib.Config(level_name='ALE/Pong-v5', logdir=self.logdir)
+    config.save()
+    with mock.patch.object(lab_levels, 'is_installed', return_value=True):
+      self.assertEqual(experiment.parse([self.argument]), config)
+
+  def test_a_permission_holds_for_one_command(self):
+    config_lib.Config(allow_other_task=True, logdir=self.logdir).save()
+    self.assertFalse(experiment.parse([self.argument]).allow_other_task)
 
   def test_the_directory_does_not_depend_on_where_a_command_starts(self):
     self.addCleanup(os.chdir, os.getcwd())
     os.chdir(self.logdir)
-    text = flag_texts.of_file(
-        config_lib.Config(level_name='catch', logdir='run'))
+    text = flag_texts.of_file(config_lib.Config(
+        level_name='catch', logdir='run', plot_file='a.png'))
     self.assertIn(f'--logdir={self.logdir}/run\n', text)
+    self.assertIn(f'--plot_file={self.logdir}/a.png\n', text)
 
   def test_an_error_of_another_task_names_the_file(self):
     before = config_lib.Config(
@@ -71,14 +90,16 @@ class FileTest(parameterized.TestCase):
       other.check_same_task(before)
     before.save()
     with self.assertRaisesRegex(
-        errors.ConfigError, rf'{of_training} \({self.argument}\). For '):
+        errors.ConfigError,
+        rf'{of_training} \({self.argument} --logdir={self.logdir}\). For '):
       other.check_same_task(before)
 
 
 class _Shape:
-  """Stands for the spec of frames."""
-  shape = (84, 84, 4)
-  dtype = np.uint8
+  """Stands for a spec of observations, without arguments of frames."""
+
+  def __init__(self, shape=(84, 84, 4)):
+    self.shape = shape
 
 
 if __name__ == '__main__':

@@ -100,6 +100,7 @@ class WandbTest(_Service):
                      [(({**_VALUES, 'num_env_frames': 40},), {})])
     self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
     self._write('videos/pole.mp4')  # Not written yet.
+    os.symlink('/none', os.path.join(self.logdir, 'videos', 'link.gif'))
     self._write('videos/unknown.txt', 'a')
     hook(60, _VALUES)
     film = self._write('videos/pole.mp4', 'a')
@@ -272,8 +273,7 @@ class ContextTest(absltest.TestCase):
 MUTATIONS = (
     dict(file='hooks', catches='WandbTest.test_a_run', rows=(
         ('empty videos',
-         '            and os.path.getsize(os.path.join(directory, name))',
-         ''),
+         'return os.path.getsize(path) > 0', 'return True'),
     )),
     dict(file='runs/context', catches='test_a_class_needs_no_close', rows=(
         ('close is called anyway',

@@ -1700,8 +1700,8 @@ MUTATIONS = (
              "f' of {\",\".join(names)}, '",
              "' of levels, '"),
             ('the order of levels is in the description',
-             'names = sorted(set(declare.names(config.level_name)))',
-             'names = declare.names(config.level_name)'),
+             'names = sorted(set(values.names(config.level_name)))',
+             'names = values.names(config.level_name)'),
         )),
     dict(
         file='learning/learner',

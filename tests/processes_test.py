@@ -118,6 +118,13 @@ class SignalsTest(parameterized.TestCase):
       self.assertTrue(stop.wait(600))
     self.assertNotIn(threading.main_thread(), setters)
 
+  def test_a_program_that_takes_the_wakeup_descriptor(self):
+    with signals.stop_on_signals() as stop:
+      previous = signal.set_wakeup_fd(-1)
+      os.kill(os.getpid(), signal.SIGTERM)
+      self.assertTrue(stop.wait(.01))
+      signal.set_wakeup_fd(previous)
+
   def _start(self, same_signal_s):
     """Starts a program that saves, after a signal, until a line comes."""
     process = subprocess.Popen(

@@ -181,6 +181,11 @@ class SweepTest(absltest.TestCase):
     runs = sweep.Sweep(self.out, [], 1)
     [trial] = sweep.draw({'a': ['1']}, 1, 1)
     self.assertTrue(runs._has_hung(trial))
+    ends = (end for end in [(trial, None, 0)])
+    with mock.patch.object(running, 'ends', return_value=ends), \
+        contextlib.redirect_stdout(io.StringIO()):
+      runs.run([trial], 1)
+    self.assertEqual(runs.failed, {trial: 'its directory was deleted'})
 
   def test_two_sweeps_in_a_directory(self):
     with running.logdirs.locked(str(self.out / 'sweep')), \

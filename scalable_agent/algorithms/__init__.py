@@ -35,6 +35,7 @@ from scalable_agent.networks import normalisers
 from scalable_agent.networks import torsos
 from scalable_agent.scores import levels
 from scalable_agent.settings import declare
+from scalable_agent.settings import values
 from scalable_agent.settings.config import Config
 
 # Algorithms with critics.
@@ -164,7 +165,7 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
             f'{config.num_critics or 1} critics, {normalised}{seen}')
   if config.normalise_returns:
     # A suite is one name.
-    names = sorted(set(declare.names(config.level_name)))
+    names = sorted(set(values.names(config.level_name)))
     normalised += 'normalise_returns' + (
         f' of {",".join(names)}, ' if _return_levels(config) else ', ')
   return (f'{config.agent}, use_lstm={config.use_lstm}, '

@@ -264,7 +264,7 @@ def _check_paths(level_name: str, level: str,
     raise errors.LevelError(f'{level_name} needs dataset_path: {what_to_do}')
   try:
     if settings.level_cache_dir:
-      LocalLevelCache(settings.level_cache_dir)
+      LocalLevelCache(settings.level_cache_dir).remove_halves()
   except OSError as e:
     raise errors.LevelError(
         f'level_cache_dir={settings.level_cache_dir} cannot be made: '

@@ -29,11 +29,14 @@ class LocalLevelCache:
   """
 
   def __init__(self, cache_dir: str):
-    """Makes the directory, if missing; removes half maps of killed runs."""
+    """Makes the directory if there is none."""
     os.makedirs(cache_dir, exist_ok=True)
     self._cache_dir = cache_dir
-    for name in os.listdir(cache_dir):
-      path = os.path.join(cache_dir, name)
+
+  def remove_halves(self) -> None:
+    """Removes half maps of killed runs."""
+    for name in os.listdir(self._cache_dir):
+      path = os.path.join(self._cache_dir, name)
       with contextlib.suppress(OSError):  # Or another process removes the file.
         if _PART.fullmatch(name) and (
             time.time() - os.path.getmtime(path) > _OLD_S):

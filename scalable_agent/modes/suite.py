@@ -30,8 +30,8 @@ from scalable_agent.scores import files as score_files
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import table
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import declare
 from scalable_agent.settings import files
+from scalable_agent.settings import values
 from scalable_agent.settings.suite_settings import OF_SUITES
 
 _POLL_S = 0.2
@@ -124,7 +124,7 @@ def _cells(config: config_lib.Config, given: Mapping[str, str],
         f'{given["seed"]} cannot be used with --mode=suite: runs have seeds '
         '1 to --seeds.')
   plan = suite_plans.flags_by_level(config.suite)
-  levels = declare.names(given.get('level_name', '').partition('=')[2])
+  levels = values.names(given.get('level_name', '').partition('=')[2])
   common = [text for name, text in given.items() if name != 'level_name']
   for level in levels:
     if level not in plan:

@@ -9,8 +9,7 @@
 A trial is a run of experiment.py with FLAGS and one value, drawn at random, of
 each setting of --search. All trials run to the first number of environment
 frames of --rungs. The best of every --keep trials continues to the second
-number, and so on. A trial's score is the mean return of the last 100 episodes
-of training.
+number, and so on. A score is the mean return of the last 100 training episodes.
 
 Every trial keeps its settings and its curve in a --logdir below --out. A sweep
 that was cut off is resumed by the same command, also with more trials. A trial
@@ -127,7 +126,9 @@ class Sweep:
         elif code is not None:
           self.failed[trial] = programs.last_words(trial.directory(self._out))
         elif not self.is_at(trial, rung):
-          self.failed[trial] = f'no episode has ended for {_HANG_S:.0f} s'
+          self.failed[trial] = (
+              f'no episode has ended for {_HANG_S:.0f} s' if output else
+              'its directory was deleted')
         self._say(trial, rung, num_left)
     return {trial: running.score(self.episodes(trial), rung) for trial in trials
             if trial not in self.failed}

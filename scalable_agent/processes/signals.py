@@ -47,8 +47,13 @@ class Stop(threading.Event):
     self.waits_for = waits_for
     self.number = 0
 
+  # A thread calls `set`, a moment after the signal, or never if the program has
+  # taken the wakeup descriptor.
   def is_set(self) -> bool:
     return bool(self.number) or super().is_set()
+
+  def wait(self, timeout: float | None = None) -> bool:
+    return super().wait(timeout) or self.is_set()
 
 
 def wait_for(stop: threading.Event, what: str) -> None:

@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The games of a store of steps, and nests of observations. NumPy only."""
+"""The games of a store of steps. NumPy only."""
 
 import collections
 import operator

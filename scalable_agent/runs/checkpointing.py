@@ -193,16 +193,16 @@ class Checkpointer:
     try:
       with layers.root_logger_kept():
         self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
+      # `.data-*` before `.index`: a checkpoint with an index counts as whole.
+      for file in sorted(os.listdir(self._logdir)):
+        if re.fullmatch(_WRITTEN, file):
+          files.sync(os.path.join(self._logdir, file))
+          os.replace(os.path.join(self._logdir, file),
+                     path + file[len(_UNFINISHED):])
     except (OSError, tf.errors.OpError):
-      # On a full disk, half a checkpoint would take the room of the next one.
+      # On a full disk, half a checkpoint would take the room of a whole one.
       self._remove_unfinished()
       raise
-    # `.data-*` before `.index`: a checkpoint with an index counts as whole.
-    for file in sorted(os.listdir(self._logdir)):
-      if re.fullmatch(_WRITTEN, file):
-        files.sync(os.path.join(self._logdir, file))
-        os.replace(os.path.join(self._logdir, file),
-                   path + file[len(_UNFINISHED):])
     self._write_state(name)
     self._latest = path
     self._num_updates_saved = self.learner.num_updates

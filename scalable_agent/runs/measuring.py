@@ -303,7 +303,7 @@ def _variants(asked: config_lib.Config,
     return
   if asked.xla == 'auto' and resolved.agent == 'mlp':
     yield dataclasses.replace(
-        resolved, xla='all' if resolved.xla == 'policy' else 'policy')
+        resolved, xla='policy' if resolved.xla == 'all' else 'all')
   if (not (resolved.is_off_policy or resolved.normalise_advantages)
       and resolved.agent in ('shallow', 'nature')
       and not (asked.micro_batch_size or asked.addon)

@@ -7,7 +7,7 @@ import contextlib
 import csv
 import datetime
 import os
-import shutil
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +21,8 @@ import tensorflow as tf
 _MAX_LINE_BYTES = 2**16
 # Larger whole numbers are shorter with an exponent.
 _MAX_WHOLE = 10**16
-# A new event file after an error needs so much room on the disk.
-_ROOM_BYTES = 2**20
+# Of a disk that stays full, there are not many event files.
+_REOPEN_S = 60.
 # Three hundred years.
 _LONGEST_ETA_S = 1e10
 
@@ -47,6 +47,7 @@ class MetricsWriter:
           f'{path} cannot be written: {e.strerror}. Make this file '
           'writable or use another --logdir.') from e
     self._logdir, self._has_failed, self._is_broken = logdir, False, False
+    self._opened_s = time.monotonic()  # The event file.
     self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
     self._csv = csv.writer(self._file)
@@ -61,7 +62,7 @@ class MetricsWriter:
     Also writes the scores of DMLab-30 once every level has a return.
     """
     scalars: list[tuple[str, float]] = []
-    with self._without_errors(), self._as_default(num_env_frames):
+    with self._without_errors():
       for episode in episodes:
         frames = episode.num_agent_steps * self._num_action_repeats
         self._csv.writerow((
@@ -74,12 +75,13 @@ class MetricsWriter:
         scores = self._dmlab30_scores.add(
             episode.level_name, episode.episode_return)
         scalars += (scores or {}).items()
+    with self._without_errors_of_events(), self._as_default(num_env_frames):
       _write_scalars(scalars)
 
   def write_scalars(self, scalars: Mapping[str, float], actions: np.ndarray,
                     num_env_frames: int) -> None:
     """Writes scalars and the histogram of `actions`, and flushes all files."""
-    with self._without_errors(), self._as_default(num_env_frames):
+    with self._without_errors_of_events(), self._as_default(num_env_frames):
       _write_scalars(scalars.items())
       tf.summary.histogram('action', actions)
     self.flush()
@@ -89,19 +91,19 @@ class MetricsWriter:
     """Writes a table of the settings, as text."""
     rows = ''.join(f'\n| {name} | {value} |'
                    for name, value in settings.items())
-    with self._without_errors(), self._as_default(num_env_frames):
+    with self._without_errors_of_events(), self._as_default(num_env_frames):
       tf.summary.text('settings', f'| setting | value |\n|---|---|{rows}')
     self.flush()
 
   def write_test_reward(self, mean: float, num_env_frames: int) -> None:
     """Writes the mean return of an evaluation, under PyTorchRL's name."""
-    with self._without_errors(), self._as_default(num_env_frames):
+    with self._without_errors_of_events(), self._as_default(num_env_frames):
       _write_scalars([('TestReward', mean)])
     self.flush()
 
   def flush(self) -> None:
     """Passes all output to the operating system."""
-    with self._without_errors():
+    with self._without_errors_of_events():
       self._summaries.flush()
     with self._without_errors():
       self._file.flush()
@@ -123,14 +125,24 @@ class MetricsWriter:
         print(f'Curves could not be written to {self._logdir}: '
               f'{errors.reason(e)}. Training continues; episodes may be '
               'missing from the curves.', flush=True)
-      self._has_failed = self._is_broken = True
+      self._has_failed = True
+
+  @contextlib.contextmanager
+  def _without_errors_of_events(self) -> Iterator[None]:
+    """Like `_without_errors`; the event file is broken after an error."""
+    with self._without_errors():
+      try:
+        yield
+      except (OSError, tf.errors.OpError):
+        self._is_broken = True
+        raise
 
   def _as_default(self, num_env_frames: int
                   ) -> contextlib.AbstractContextManager:
-    # Readers stop at half a record. So what follows an error needs a new file.
-    if self._is_broken and shutil.disk_usage(self._logdir).free > _ROOM_BYTES:
+    # Readers stop at half a record, so events after an error need a new file.
+    if self._is_broken and time.monotonic() - self._opened_s > _REOPEN_S:
       self._summaries = tf.summary.create_file_writer(self._logdir)
-      self._is_broken = False
+      self._is_broken, self._opened_s = False, time.monotonic()
     return self._summaries.as_default(step=np.array(num_env_frames, np.int64))
 
 

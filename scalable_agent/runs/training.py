@@ -232,7 +232,7 @@ def _open_part(
     outputs = None
     if context.rank == 0:
       outputs = _open_outputs(
-          config, actors.spec, checkpointer, number, stack)
+          config, asked, actors.spec, checkpointer, number, stack)
       messages.print_start(
           asked, config, before, actors, context.collectives.size)
     yield stack.enter_context(
@@ -263,12 +263,12 @@ def _acting(
 
 
 def _open_outputs(
-    config: config_lib.Config, spec: structs.EnvironmentSpec,
-    checkpointer: checkpointing.Checkpointer, part: int,
-    stack: contextlib.ExitStack) -> log_lib.Outputs:
+    config: config_lib.Config, asked: config_lib.Config,
+    spec: structs.EnvironmentSpec, checkpointer: checkpointing.Checkpointer,
+    part: int, stack: contextlib.ExitStack) -> log_lib.Outputs:
   """Writes settings and spec; returns outputs that `stack` closes."""
   learner = checkpointer.learner
-  config.save(learner.num_updates)
+  config.save(learner.num_updates, asked)
   checkpointing.save_spec(config.logdir, spec)
   evaluator = stack.enter_context(setup.open_evaluator(
       config, spec, learner, part)) if config.eval_every_frames else None

@@ -18,6 +18,10 @@ from scalable_agent.settings.declare import VTRACE
 _HAS_PARTS = Check[str](lambda x: all(name.strip() for name in x.split(',')),
                         'must be none, auto, or names of parts')
 
+# The compilation of a policy step takes as long as so many steps save: 0.15 s,
+# and 60 us each. TensorFlow never frees the memory of a compiled program.
+MIN_CALLS_FOR_XLA = 2500
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AgentSettings(Section):
@@ -100,7 +104,8 @@ class AgentSettings(Section):
       'steps. all: the policy steps and the updates. auto: for an mlp on a '
       'CPU, all with ddqn, and with appo if --updates_per_call is above 1; '
       'policy with other algorithms or --addon, if each environment makes '
-      '2,500 agent steps or more; otherwise none. '
+      f'{MIN_CALLS_FOR_XLA:,} agent steps or more, or with --deterministic; '
+      'otherwise none. '
       'XLA never compiles policy steps that groups of environments share '
       '(--dynamic_batching). On a CPU, XLA also compiles the normalising of '
       'large batches of frames, whatever this setting is.',

@@ -107,12 +107,12 @@ def _of(name: str) -> str:
 
 
 def _of_mode(mode: str) -> str:
-  """Returns the task of a mode, and the flags that only the mode uses."""
-  text = _settings('impala')['mode'].metadata['text']
+  """Returns the task of a mode, from the text of --mode, and its flags."""
+  fields = _settings('impala')
+  text = fields['mode'].metadata['text']
   match = re.search(rf'\b{mode}: (.*?)\.(?= \w+: |$)', text)
   assert match is not None, mode
   lines = textwrap.wrap(f'--mode={mode}: {match[1]}.', _WIDTH)
-  fields = _settings('impala')
   for name in _OF_MODES.get(mode, ()):
     default = _value(getattr(config_lib.Config, name))
     lines += _lines_of(fields[name], default and f'={default} ')

@@ -13,6 +13,7 @@ from scalable_agent import errors
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
 from scalable_agent.settings import sections
+from scalable_agent.settings import values
 from scalable_agent.settings.recipes import recipe_names
 
 
@@ -27,10 +28,9 @@ class _WholeNumbers(flags.IntegerParser):
     self._is_automatic = is_automatic
 
   def convert(self, argument: str | int) -> int:
-    if self._is_automatic and argument == 'auto':
-      return 0
     try:
-      return super().convert(argument)
+      return super().convert(
+          values.plain(argument, int, self._is_automatic))
     except ValueError:
       with contextlib.suppress(ValueError):
         if (number := float(argument)).is_integer():

@@ -22,9 +22,10 @@ from scalable_agent.settings import flag_texts
 from scalable_agent.settings import recipes
 from scalable_agent.settings import sections
 from scalable_agent.settings import values
+from scalable_agent.settings.agent_settings import MIN_CALLS_FOR_XLA
 from scalable_agent.settings.declare import MIN_FRAME_SIZES
-from scalable_agent.settings.declare import names
 from scalable_agent.settings.declare import used
+from scalable_agent.settings.values import names
 
 __all__ = [
     'Config', 'SECTIONS', 'trained_with', 'with_saved_clipping']
@@ -38,9 +39,6 @@ _SMALL_MICRO_BATCHES = (84, 4), (42, 2)
 _MIN_GROUPS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
 _MANY_GROUPS = 64
-# The compilation of a policy step takes as long as so many steps save: 0.15 s,
-# and 60 us each. TensorFlow never frees the memory of a compiled program.
-_MIN_CALLS_FOR_XLA = 2500
 # More updates per call were not faster.
 _MAX_UPDATES_PER_CALL = 8
 _MAX_SMALL_UPDATES_PER_CALL = 32
@@ -129,8 +127,10 @@ class Config(sections.AllSections):
       raise errors.ConfigError(
           f'Settings must be a dictionary, not {values!r}.')
     for name, value in values.items():
-      if isinstance(value, list):  # Allowed in Python only.
-        raise errors.ConfigError(f'--{name}={value} must be no list.')
+      # Allowed in Python only.
+      if isinstance(value, list) and name in cls.__dataclass_fields__:
+        raise errors.ConfigError(
+            f'{name} must be a text or a number, not the list {value}.')
     algorithm = values.get('algorithm', 'impala')
     without_effect = {
         field.name for field in dataclasses.fields(cls)
@@ -182,7 +182,9 @@ class Config(sections.AllSections):
           used(self.num_action_repeats) * max(self.num_actors, 1))
       xla = ('none' if agent != 'mlp' or not on_cpu else
              'all' if is_known and is_faster else
-             'policy' if num_calls >= _MIN_CALLS_FOR_XLA else 'none')
+             # The results of a deterministic run must not depend on its length.
+             'policy' if self.deterministic or num_calls >= MIN_CALLS_FOR_XLA
+             else 'none')
     resolved = dataclasses.replace(
         resolved, updates_per_call=num_updates, xla=xla)
     if self.is_off_policy or self.addon:
@@ -255,17 +257,22 @@ class Config(sections.AllSections):
         numbers + [incarnation] if incarnation else numbers)
     return int(sequence.generate_state(1)[0] % 2**31)
 
-  def save(self, part: int = 0) -> None:
+  def save(self, part: int = 0, asked: 'Config | None' = None) -> None:
     """Writes the settings of a part of a run; CheckpointError if impossible.
 
     The files are `<logdir>/settings-<part>.json` and, until the next part,
     `<logdir>/settings.json`, and `<logdir>/settings.flags` for `--flagfile`.
-    `part` is the number of updates before the part.
+
+    Args:
+      part: the number of updates before the part.
+      asked: the settings before `resolved`, for `settings.flags`; None for
+        these settings.
     """
     text = json.dumps(dataclasses.asdict(self), indent=1)
     for path, content in (
         (_settings_path(self.logdir, f'-{part}'), text),
-        (os.path.join(self.logdir, flag_texts.FILE), flag_texts.of_file(self)),
+        (os.path.join(self.logdir, flag_texts.FILE),
+         flag_texts.of_file(asked or self)),
         (_settings_path(self.logdir), text)):
       try:
         files.write(path, content)

@@ -11,6 +11,8 @@ from typing import Generic, NamedTuple, overload, TypeAlias, TypedDict, TypeVar
 
 from scalable_agent import errors
 from scalable_agent.settings import values
+from scalable_agent.settings.values import first_name
+from scalable_agent.settings.values import names
 
 if typing.TYPE_CHECKING:
   from typing_extensions import Unpack
@@ -229,11 +231,10 @@ class Section:
       'but impala and appo learn from a replay buffer.', choices=ALGORITHMS)
 
   def __post_init__(self) -> None:
+    self._convert()
     for field in dataclasses.fields(self):
-      value = values.plain(getattr(self, field.name), value_type(field),
-                           field.metadata['automatic'])
-      object.__setattr__(self, field.name, value)
-      if value is not None:  # Before defaults, which other settings decide.
+      # Before defaults, which other settings decide.
+      if getattr(self, field.name) is not None:
         self._check_type(field)
     for field in dataclasses.fields(self):
       value, default = getattr(self, field.name), field.metadata['default']
@@ -246,6 +247,14 @@ class Section:
         self._refuse_unused(field)
     for field in dataclasses.fields(self):
       self._check_needs(field)
+
+  def _convert(self) -> None:
+    """Makes all values Python's own types, where that is exact."""
+    for field in dataclasses.fields(self):
+      is_list = bool({LEVELS, SIZES} & {*field.metadata['checks']})
+      object.__setattr__(self, field.name, values.plain(
+          getattr(self, field.name), value_type(field),
+          field.metadata['automatic'], is_list))
 
   def default_keys(self) -> list[str]:
     """Returns the keys of `By` that hold for these settings, by priority."""
@@ -331,20 +340,11 @@ class Section:
 
   def _check(self, name: str, is_valid: bool, rule: str) -> None:
     if not is_valid:
-      raise errors.ConfigError(f'--{name}={getattr(self, name)} {rule}.')
+      value = str(getattr(self, name)).replace('\n', r'\n')
+      raise errors.ConfigError(f'--{name}={value} {rule}.')
 
 
 def is_atari(level_name: str) -> bool:
   """Returns whether the (first) level is an Atari game, or `atari57`."""
   first = first_name(level_name)
   return first.startswith('ALE/') or first == 'atari57'
-
-
-def names(text: str) -> list[str]:
-  """Returns the names in a list `A,B,C`."""
-  return [name.strip() for name in text.split(',') if name.strip()]
-
-
-def first_name(text: str) -> str:
-  """Returns the first name in a list `A,B,C`, or ''."""
-  return next(iter(names(text)), '')

@@ -9,7 +9,6 @@ from scalable_agent.settings import values
 from scalable_agent.settings.declare import ALE_COUNT
 from scalable_agent.settings.declare import By
 from scalable_agent.settings.declare import Check
-from scalable_agent.settings.declare import first_name
 from scalable_agent.settings.declare import FRACTION
 from scalable_agent.settings.declare import is_atari
 from scalable_agent.settings.declare import IS_LOCAL
@@ -17,6 +16,7 @@ from scalable_agent.settings.declare import NOT_NEGATIVE
 from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
+from scalable_agent.settings.values import first_name
 
 # --step_timeout_s of --mode=check, if not given.
 CHECK_TIMEOUT_S = 30.

@@ -81,7 +81,7 @@ class SameDirectory:
     except OSError as e:
       raise errors.SaveError(
           f'{self._path} cannot be reached ({e.strerror}), so nothing was '
-          'saved.') from e
+          'saved. Mend the path while the run goes on, or stop the run.') from e
     raise errors.SaveError(
         f'{self._path} was deleted, moved or replaced by another directory '
         'during the run, so nothing was saved.')

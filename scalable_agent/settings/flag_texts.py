@@ -4,12 +4,16 @@
 from collections.abc import Iterable
 import dataclasses
 import os
+import shlex
 
 from scalable_agent.settings import declare
+from scalable_agent.settings import joined
 from scalable_agent.settings.test_settings import TestSettings
 
 # Name of the file, in the log directory, with the flags of the training.
 FILE = 'settings.flags'
+# `level_name` has a line of its own, a permission is for one command.
+_NOT_IN_FILES = ('level_name', 'allow_other_task')
 
 
 def as_flags(config: declare.Section, names: Iterable[str]) -> str:
@@ -17,28 +21,32 @@ def as_flags(config: declare.Section, names: Iterable[str]) -> str:
   return ' '.join(_flag(name, getattr(config, name)) for name in names)
 
 
-def of_file(config: declare.Section) -> str:
+def of_file(config: joined.Joined) -> str:
   """Returns the text of a file of flags, for `--flagfile`.
 
-  The file has all settings that the algorithm uses, without those whose default
-  is the same for all algorithms and levels and holds.
+  The file has the level, and all settings that the algorithm uses, without
+  settings whose default is the same for all algorithms and levels and holds.
+  Paths are absolute, for commands that start elsewhere.
   """
-  lines = ['# The flags of the training in this directory.']
+  lines = ['# The flags of the training in this directory.',
+           _flag('level_name', config.level_name)]
   for field in dataclasses.fields(config):
     value = getattr(config, field.name)
-    if (value != field.default and value is not None
+    if (value not in (field.default, None) and field.name not in _NOT_IN_FILES
         and config.algorithm in field.metadata['algorithms']):
-      is_logdir = field.name == 'logdir'  # A command may start elsewhere.
-      lines.append(_flag(
-          field.name, os.path.abspath(value) if is_logdir else value))
+      lines.append(_flag(field.name, (
+          os.path.abspath(value) if field.metadata['path'] else value)))
   return '\n'.join(lines) + '\n'
 
 
 def of_training(logdir: str) -> str:
-  """Returns `the flags of its training`, and the file that has the flags."""
+  """Returns `the flags of its training`, and flags that stand for these."""
   path = os.path.join(logdir, FILE)
-  file = f' (--flagfile={path})' if os.path.exists(path) else ''
-  return f'the flags of its training{file}'
+  if not os.path.exists(path):
+    return 'the flags of its training'
+  # The file names another directory if the directory was moved.
+  return ('the flags of its training '
+          f'(--flagfile={shlex.quote(path)} --logdir={shlex.quote(logdir)})')
 
 
 def changes_said(before: declare.Section, now: declare.Section) -> str:

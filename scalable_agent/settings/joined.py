@@ -4,7 +4,6 @@
 import dataclasses
 
 from scalable_agent.settings import declare
-from scalable_agent.settings import values
 from scalable_agent.settings.acting_settings import ActingSettings
 from scalable_agent.settings.agent_settings import AgentSettings
 from scalable_agent.settings.algorithm_settings import ImpalaSettings
@@ -53,13 +52,13 @@ class Joined(
 
   def _set_collection(self) -> None:
     """Sets the defaults of the sizes of appo's collection and batch."""
-    size = values.plain(self.unrolls_per_collect or self.num_actors, int)
-    parts = values.plain(self.num_learners, int)
+    size, parts = self.unrolls_per_collect or self.num_actors, self.num_learners
     if not (isinstance(size, int) and isinstance(parts, int) and parts > 0):
       return  # An error, which the checks of types say.
     if not self.replay_capacity:
       object.__setattr__(self, 'unrolls_per_collect', size)
-    if values.plain(self.batch_size, int) is None:
+    batch_size: int | None = self.batch_size  # None until set here.
+    if batch_size is None:
       sizes = [b for b in range(parts, size // 4 + 1, parts) if not size % b]
       object.__setattr__(self, 'batch_size', max(sizes, default=parts))
 

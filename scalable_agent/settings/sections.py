@@ -23,7 +23,6 @@ from scalable_agent.settings import declare
 from scalable_agent.settings import joined
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import other_words
-from scalable_agent.settings import values
 from scalable_agent.settings.acting_settings import ActingSettings
 from scalable_agent.settings.agent_settings import AgentSettings
 from scalable_agent.settings.algorithm_settings import CORRECTIONS
@@ -32,13 +31,13 @@ from scalable_agent.settings.algorithm_settings import OffPolicySettings
 from scalable_agent.settings.algorithm_settings import RewardSettings
 from scalable_agent.settings.cluster_settings import ClusterSettings
 from scalable_agent.settings.cluster_settings import THIS_HOST
-from scalable_agent.settings.declare import names
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 from scalable_agent.settings.learner_settings import LearnerSettings
 from scalable_agent.settings.replay_settings import ReplaySettings
 from scalable_agent.settings.run_settings import RunSettings
 from scalable_agent.settings.suite_settings import SuiteSettings
 from scalable_agent.settings.test_settings import TestSettings
+from scalable_agent.settings.values import names
 
 __all__ = [
     'ActingSettings', 'AgentSettings', 'AllSections', 'ClusterSettings',
@@ -58,11 +57,11 @@ S = TypeVar('S', bound='AllSections')
 class AllSections(joined.Joined):
   """All sections in one, with checks across sections."""
 
-  def __new__(cls, *values: Any, **settings: Any) -> 'AllSections':
-    if values:
+  def __new__(cls, *unnamed: Any, **settings: Any) -> 'AllSections':
+    if unnamed:
       raise errors.ConfigError(
           'Settings need names, such as Config(level_name='
-          f'{values[0]!r:.60}).')
+          f'{unnamed[0]!r:.60}).')
     for name, value in settings.items():
       if text := other_words.of_setting(name, value):
         raise errors.ConfigError(text)
@@ -73,10 +72,9 @@ class AllSections(joined.Joined):
     return super().__new__(cls)
 
   def __post_init__(self) -> None:
+    self._convert()
     for name in names_with('path'):
       path = getattr(self, name)
-      if isinstance(path, os.PathLike):
-        path = os.fspath(path)
       if isinstance(path, str) and '~' in path:
         object.__setattr__(self, name, ','.join(
             os.path.expanduser(part.strip()) for part in path.split(',')))
@@ -152,8 +150,7 @@ class AllSections(joined.Joined):
 
   def _set_cluster(self) -> None:
     """Sets the defaults of `--task` without flags of the cluster."""
-    task = values.plain(self.task, int)
-    if self.mode != 'train' or not isinstance(task, int) or task < 0:
+    if self.mode != 'train' or not isinstance(self.task, int) or self.task < 0:
       return
     if self.ray_address == '':
       object.__setattr__(self, 'ray_address', THIS_HOST)

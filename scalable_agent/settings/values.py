@@ -9,17 +9,18 @@ import re
 import numpy as np
 
 
-def plain(value: object, kind: type, is_automatic: bool = False) -> object:
+def plain(value: object, kind: type, is_automatic: bool = False,
+          is_list: bool = False) -> object:
   """Returns a setting of type `kind` as Python's own type, if that is exact.
 
-  Numbers of NumPy, whole numbers such as 1e6, paths, and lists of texts or
-  numbers, to `A,B,C`, are converted. If `is_automatic`, `auto` is 0. All other
-  values are returned unchanged.
+  Numbers of NumPy, whole numbers such as 1e6, and paths are converted. If
+  `is_automatic`, `auto` is 0. If `is_list`, lists of texts or whole numbers
+  become `A,B,C`. All other values are returned unchanged.
   """
   if isinstance(value, os.PathLike) and kind is str:
     return os.fspath(value)
-  if isinstance(value, list | tuple) and kind is str and all(
-      type(part) in (int, str) for part in value):
+  if is_list and isinstance(value, list | tuple) and all(
+      isinstance(part, int | str | np.integer) for part in value):
     return ','.join(map(str, value))
   if is_automatic and kind is int and isinstance(
       value, str) and value == 'auto':
@@ -38,7 +39,9 @@ def from_text(text: str, kind: type) -> object:
   """
   if kind is bool:
     return text in ('', 'true')
-  return plain(float(text), kind) if kind in (int, float) else text
+  if kind in (int, float) and text != 'auto':
+    return plain(float(text), kind)
+  return plain(text, kind, is_automatic=True)
 
 
 def json_object(value: object) -> object:
@@ -79,4 +82,16 @@ def broken_rule(value: object, kind: type, may_be_none: bool) -> str:
     return f'must be of type {" or ".join(t.__name__ for t in types)}'
   if isinstance(value, str) and re.search('[\ud800-\udfff]', value):
     return 'must be text in UTF-8'
+  if isinstance(value, str) and len(value.splitlines()) > 1:
+    return 'must be one line'  # As in a file of flags.
   return ''
+
+
+def names(text: str) -> list[str]:
+  """Returns the names in a list `A,B,C`."""
+  return [name.strip() for name in text.split(',') if name.strip()]
+
+
+def first_name(text: str) -> str:
+  """Returns the first name in a list `A,B,C`, or ''."""
+  return next(iter(names(text)), '')

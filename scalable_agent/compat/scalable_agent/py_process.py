@@ -52,7 +52,7 @@ class _Proxy:
           try:
             return self._arrays(name, arrays, flat_specs)
           except tf.errors.OutOfRangeError as e:
-            # Becomes an OutOfRangeError again, all others an UnknownError.
+            # TensorFlow makes an OutOfRangeError of a StopIteration only.
             raise StopIteration(e.message) from e
 
         flat = tf.numpy_function(
@@ -94,6 +94,7 @@ class _Proxy:
         except Exception:
           _PROXIES.discard(self)  # The next hook has nothing to start here.
           raise
+        _PROXIES.add(self)  # Again, after a start that had failed.
 
   def _close(self) -> None:
     with self._lock:
@@ -161,7 +162,7 @@ class PyProcessHook:
     """Starts all processes at the same time; after an error, closes all."""
     try:
       _at_the_same_time(lambda proxy: proxy._start())
-    except Exception:
+    except BaseException:
       self.end()
       raise
 
