@@ -427,6 +427,8 @@ class MeasuringTest(parameterized.TestCase):
     self.assertEqual((config.unrolls_per_collect, config.batch_size), (16, 2))
     self.assertEqual(config_lib.Config.from_recipe(
         'appo_vectors', num_actors=0).unrolls_per_collect, 16)
+    self.assertEqual(config_lib.Config.from_recipe(
+        'appo_vectors', num_actors='auto').unrolls_per_collect, 16)
     self.assertEqual(experiment.parse(
         [*flags, '--unrolls_per_collect=32']).unrolls_per_collect, 32)
     self.assertEqual(experiment.parse(

@@ -978,7 +978,7 @@ class SavedTest(parameterized.TestCase):
     self.config.save()
     self.assertCountEqual(
         os.listdir(self.logdir),
-        ['settings.json', 'settings-0.json', 'settings.flags'])
+        ['settings.json', 'settings-0.json'])
     self.assertEqual(config_lib.trained_with(self.logdir), self.config)
     with open(self.path) as f:
       self.assertEqual(json.load(f), dataclasses.asdict(self.config))

@@ -342,7 +342,7 @@ class DmLabVectorTest(_FakeLab, parameterized.TestCase):
     self.assert_refused(
         ['rooms_watermaze'], dataclasses.replace(_SETTINGS,
                                                  level_cache_dir=file),
-        errors.LevelError, f'level_cache_dir={file} cannot be made')
+        errors.LevelError, f'level_cache_dir={file} cannot be used')
 
   @parameterized.parameters(
       'psychlab_arbitrary_visuomotor_mapping',

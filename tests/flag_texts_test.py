@@ -27,7 +27,7 @@ class FileTest(parameterized.TestCase):
     chosen = config.resolved(
         _Shape(), on_cpu=True, num_groups=2) if config.num_actors else config
     for settings in config, chosen:
-      settings.save()
+      settings.save(0, settings)
       self.assertEqual(experiment.parse([self.argument]), settings)
 
   @parameterized.parameters(
@@ -41,11 +41,12 @@ class FileTest(parameterized.TestCase):
   def test_other_settings(self, **settings):
     config = config_lib.Config(
         level_name='CartPole-v1', logdir=self.logdir, **settings)
-    config.save()
+    config.save(0, config)
     self.assertEqual(experiment.parse([self.argument]), config)
 
   @parameterized.parameters(
-      ('appo', 'batch_size', 4), ('impala', 'addon', 'a:b'),
+      ('appo', 'batch_size', 4), ('appo', 'num_actors', 64),
+      ('impala', 'addon', 'a:b'),
       ('sac', 'total_environment_frames', 5_000_000))
   def test_later_flags_count(self, algorithm, name, value):
     config = config_lib.Config(
@@ -58,24 +59,27 @@ class FileTest(parameterized.TestCase):
         config_lib.Config(**{
             'algorithm': algorithm, 'level_name': 'CartPole-v1',
             'logdir': self.logdir, 'num_actors': 32, name: value}))
+    with open(f'{self.logdir}/{flag_texts.FILE}', encoding='utf-8') as f:
+      self.assertLess(len(f.readlines()), 6)  # Without defaults.
 
   def test_the_level_is_that_of_the_training_where_lab_is_installed(self):
     config = config_lib.Config(level_name='ALE/Pong-v5', logdir=self.logdir)
-    config.save()
+    config.save(0, config)
     with mock.patch.object(lab_levels, 'is_installed', return_value=True):
       self.assertEqual(experiment.parse([self.argument]), config)
 
   def test_a_permission_holds_for_one_command(self):
-    config_lib.Config(allow_other_task=True, logdir=self.logdir).save()
+    config = config_lib.Config(allow_other_task=True, logdir=self.logdir)
+    config.save(0, config)
     self.assertFalse(experiment.parse([self.argument]).allow_other_task)
 
   def test_the_directory_does_not_depend_on_where_a_command_starts(self):
     self.addCleanup(os.chdir, os.getcwd())
     os.chdir(self.logdir)
     text = flag_texts.of_file(config_lib.Config(
-        level_name='catch', logdir='run', plot_file='a.png'))
+        level_name='catch', logdir='run', dataset_path='dummy'))
     self.assertIn(f'--logdir={self.logdir}/run\n', text)
-    self.assertIn(f'--plot_file={self.logdir}/a.png\n', text)
+    self.assertIn('--dataset_path=dummy\n', text)  # A word of DeepMind Lab.
 
   def test_an_error_of_another_task_names_the_file(self):
     before = config_lib.Config(
@@ -88,7 +92,7 @@ class FileTest(parameterized.TestCase):
         '--level_name=ALE/Pong-v5 --num_action_repeats=4: this is another '
         rf'task. {of_training}. For '):
       other.check_same_task(before)
-    before.save()
+    before.save(0, before)
     with self.assertRaisesRegex(
         errors.ConfigError,
         rf'{of_training} \({self.argument} --logdir={self.logdir}\). For '):

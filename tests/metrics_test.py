@@ -268,6 +268,10 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     write(3)
     self.assertLen(glob.glob(f'{logdir}/events*'), 1)  # Not yet.
     with mock.patch.object(metrics, '_REOPEN_S', 0.):
+      with mock.patch.object(tf.summary, 'create_file_writer',
+                             side_effect=OSError(28, 'full')) as create:
+        write(3)
+      self.assertEqual(create.call_count, 1)
       write(4)
       write(5)
     writer.close()

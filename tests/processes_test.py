@@ -122,7 +122,7 @@ class SignalsTest(parameterized.TestCase):
     with signals.stop_on_signals() as stop:
       previous = signal.set_wakeup_fd(-1)
       os.kill(os.getpid(), signal.SIGTERM)
-      self.assertTrue(stop.wait(.01))
+      self.assertTrue(stop.wait(600))
       signal.set_wakeup_fd(previous)
 
   def _start(self, same_signal_s):

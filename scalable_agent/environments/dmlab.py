@@ -267,7 +267,7 @@ def _check_paths(level_name: str, level: str,
       LocalLevelCache(settings.level_cache_dir).remove_halves()
   except OSError as e:
     raise errors.LevelError(
-        f'level_cache_dir={settings.level_cache_dir} cannot be made: '
+        f'level_cache_dir={settings.level_cache_dir} cannot be used: '
         f'{e.strerror}.') from e
 
 

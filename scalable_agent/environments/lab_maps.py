@@ -25,7 +25,7 @@ class LocalLevelCache:
   """A directory of compiled maps, which many processes may share.
 
   Some levels make a new map for each episode. Compiling a map takes seconds.
-  Maps are never removed.
+  Whole maps are never removed.
   """
 
   def __init__(self, cache_dir: str):

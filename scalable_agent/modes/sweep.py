@@ -126,9 +126,9 @@ class Sweep:
         elif code is not None:
           self.failed[trial] = programs.last_words(trial.directory(self._out))
         elif not self.is_at(trial, rung):
-          self.failed[trial] = (
-              f'no episode has ended for {_HANG_S:.0f} s' if output else
-              'its directory was deleted')
+          is_there = trial.directory(self._out).exists()
+          self.failed[trial] = (f'no episode has ended for {_HANG_S:.0f} s'
+                                if is_there else 'its directory was deleted')
         self._say(trial, rung, num_left)
     return {trial: running.score(self.episodes(trial), rung) for trial in trials
             if trial not in self.failed}

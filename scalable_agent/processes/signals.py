@@ -53,7 +53,7 @@ class Stop(threading.Event):
     return bool(self.number) or super().is_set()
 
   def wait(self, timeout: float | None = None) -> bool:
-    return super().wait(timeout) or self.is_set()
+    return self.is_set() or super().wait(timeout) or self.is_set()
 
 
 def wait_for(stop: threading.Event, what: str) -> None:

@@ -140,9 +140,11 @@ class MetricsWriter:
   def _as_default(self, num_env_frames: int
                   ) -> contextlib.AbstractContextManager:
     # Readers stop at half a record, so events after an error need a new file.
-    if self._is_broken and time.monotonic() - self._opened_s > _REOPEN_S:
+    if (self._is_broken and time.monotonic() - self._opened_s > _REOPEN_S
+        and os.path.isdir(self._logdir)):
+      self._opened_s = time.monotonic()  # Also of a file with an error.
       self._summaries = tf.summary.create_file_writer(self._logdir)
-      self._is_broken, self._opened_s = False, time.monotonic()
+      self._is_broken = False
     return self._summaries.as_default(step=np.array(num_env_frames, np.int64))
 
 

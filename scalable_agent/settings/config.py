@@ -261,19 +261,20 @@ class Config(sections.AllSections):
     """Writes the settings of a part of a run; CheckpointError if impossible.
 
     The files are `<logdir>/settings-<part>.json` and, until the next part,
-    `<logdir>/settings.json`, and `<logdir>/settings.flags` for `--flagfile`.
+    `<logdir>/settings.json`.
 
     Args:
       part: the number of updates before the part.
-      asked: the settings before `resolved`, for `settings.flags`; None for
-        these settings.
+      asked: the settings before `resolved`, which are written to
+        `<logdir>/settings.flags` for `--flagfile`; None for no such file.
     """
     text = json.dumps(dataclasses.asdict(self), indent=1)
-    for path, content in (
-        (_settings_path(self.logdir, f'-{part}'), text),
-        (os.path.join(self.logdir, flag_texts.FILE),
-         flag_texts.of_file(asked or self)),
-        (_settings_path(self.logdir), text)):
+    contents = {_settings_path(self.logdir, f'-{part}'): text}
+    if asked is not None:
+      path = os.path.join(self.logdir, flag_texts.FILE)
+      contents[path] = flag_texts.of_file(asked)
+    contents[_settings_path(self.logdir)] = text
+    for path, content in contents.items():
       try:
         files.write(path, content)
       except OSError as e:

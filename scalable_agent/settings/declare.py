@@ -233,8 +233,7 @@ class Section:
   def __post_init__(self) -> None:
     self._convert()
     for field in dataclasses.fields(self):
-      # Before defaults, which other settings decide.
-      if getattr(self, field.name) is not None:
+      if getattr(self, field.name) is not None:  # Before defaults are set.
         self._check_type(field)
     for field in dataclasses.fields(self):
       value, default = getattr(self, field.name), field.metadata['default']
@@ -249,12 +248,12 @@ class Section:
       self._check_needs(field)
 
   def _convert(self) -> None:
-    """Makes all values Python's own types, where that is exact."""
+    """Converts values, before settings that depend on the values are set."""
     for field in dataclasses.fields(self):
-      is_list = bool({LEVELS, SIZES} & {*field.metadata['checks']})
+      checks = field.metadata['checks']
       object.__setattr__(self, field.name, values.plain(
           getattr(self, field.name), value_type(field),
-          field.metadata['automatic'], is_list))
+          field.metadata['automatic'], LEVELS in checks or SIZES in checks))
 
   def default_keys(self) -> list[str]:
     """Returns the keys of `By` that hold for these settings, by priority."""
@@ -319,6 +318,7 @@ class Section:
           abs(value) <= sys.float_info.max), 'must be finite')
     for check in field.metadata['checks']:
       self._check(field.name, check.is_valid(value), check.rule)
+    self._check(field.name, '\n' not in str(value), 'must be one line')
 
   def _check_needs(self, field: dataclasses.Field[Value]) -> None:
     if needs := field.metadata['needs']:
@@ -340,7 +340,7 @@ class Section:
 
   def _check(self, name: str, is_valid: bool, rule: str) -> None:
     if not is_valid:
-      value = str(getattr(self, name)).replace('\n', r'\n')
+      value = ' '.join(str(getattr(self, name)).splitlines())
       raise errors.ConfigError(f'--{name}={value} {rule}.')
 
 

@@ -5,15 +5,17 @@ from collections.abc import Iterable
 import dataclasses
 import os
 import shlex
+from typing import Any
 
+from scalable_agent import errors
 from scalable_agent.settings import declare
 from scalable_agent.settings import joined
 from scalable_agent.settings.test_settings import TestSettings
 
 # Name of the file, in the log directory, with the flags of the training.
 FILE = 'settings.flags'
-# `level_name` has a line of its own, a permission is for one command.
-_NOT_IN_FILES = ('level_name', 'allow_other_task')
+# Two have lines of their own, and a permission is for one command.
+_NOT_IN_FILES = ('level_name', 'logdir', 'allow_other_task')
 
 
 def as_flags(config: declare.Section, names: Iterable[str]) -> str:
@@ -24,19 +26,27 @@ def as_flags(config: declare.Section, names: Iterable[str]) -> str:
 def of_file(config: joined.Joined) -> str:
   """Returns the text of a file of flags, for `--flagfile`.
 
-  The file has the level, and all settings that the algorithm uses, without
-  settings whose default is the same for all algorithms and levels and holds.
-  Paths are absolute, for commands that start elsewhere.
+  The file has the level, the directory, absolute for commands that start
+  elsewhere, and all settings whose default does not hold.
   """
   lines = ['# The flags of the training in this directory.',
-           _flag('level_name', config.level_name)]
+           _flag('level_name', config.level_name),
+           _flag('logdir', os.path.abspath(config.logdir))]
   for field in dataclasses.fields(config):
     value = getattr(config, field.name)
     if (value not in (field.default, None) and field.name not in _NOT_IN_FILES
-        and config.algorithm in field.metadata['algorithms']):
-      lines.append(_flag(field.name, (
-          os.path.abspath(value) if field.metadata['path'] else value)))
+        and not _is_default(config, field.name)):
+      lines.append(_flag(field.name, value))
   return '\n'.join(lines) + '\n'
+
+
+def _is_default(config: joined.Joined, name: str) -> bool:
+  """Returns whether a setting has the default that other settings decide."""
+  change: dict[str, Any] = {name: config.__dataclass_fields__[name].default}
+  try:
+    return dataclasses.replace(config, **change) == config
+  except errors.ConfigError:
+    return False
 
 
 def of_training(logdir: str) -> str:

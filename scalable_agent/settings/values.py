@@ -20,7 +20,8 @@ def plain(value: object, kind: type, is_automatic: bool = False,
   if isinstance(value, os.PathLike) and kind is str:
     return os.fspath(value)
   if is_list and isinstance(value, list | tuple) and all(
-      isinstance(part, int | str | np.integer) for part in value):
+      isinstance(part, int | str | np.integer) and not isinstance(part, bool)
+      for part in value):
     return ','.join(map(str, value))
   if is_automatic and kind is int and isinstance(
       value, str) and value == 'auto':
@@ -39,9 +40,7 @@ def from_text(text: str, kind: type) -> object:
   """
   if kind is bool:
     return text in ('', 'true')
-  if kind in (int, float) and text != 'auto':
-    return plain(float(text), kind)
-  return plain(text, kind, is_automatic=True)
+  return plain(float(text), kind) if kind in (int, float) else text
 
 
 def json_object(value: object) -> object:
@@ -82,8 +81,6 @@ def broken_rule(value: object, kind: type, may_be_none: bool) -> str:
     return f'must be of type {" or ".join(t.__name__ for t in types)}'
   if isinstance(value, str) and re.search('[\ud800-\udfff]', value):
     return 'must be text in UTF-8'
-  if isinstance(value, str) and len(value.splitlines()) > 1:
-    return 'must be one line'  # As in a file of flags.
   return ''
 
 

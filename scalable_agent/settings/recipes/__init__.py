@@ -55,7 +55,8 @@ def collection_of(name: str, settings: Mapping[str, object]) -> dict[str, int]:
   environments.
   """
   if (not name or settings.get('algorithm') != 'appo'
-      or settings.get('num_actors') != 0 or settings.get('unrolls_per_collect')
+      or settings.get('num_actors') not in (0, 'auto')
+      or settings.get('unrolls_per_collect')
       or 'num_actors' not in (own := settings_of(name))):
     return {}
   return {'unrolls_per_collect': int(own['num_actors'])}
