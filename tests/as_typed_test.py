@@ -11,6 +11,7 @@ import re
 import socket
 import subprocess
 import sys
+from unittest import mock
 
 from absl import flags
 from absl.testing import absltest
@@ -154,8 +155,8 @@ class SettingsTest(absltest.TestCase):
   def test_workers_have_the_paths_of_their_actor(self):
     learner = config_lib.Config(dataset_path='/l', level_cache_dir='/c')
     self.assertEqual(hosts.with_paths_of_host(learner), learner)
-    os.environ['SCALABLE_AGENT_PATHS'] = '{"dataset_path": "/a"}'
-    self.addCleanup(os.environ.pop, 'SCALABLE_AGENT_PATHS')
+    self.enter_context(mock.patch.dict(
+        os.environ, {'SCALABLE_AGENT_PATHS': '{"dataset_path": "/a"}'}))
     config = hosts.with_paths_of_host(learner)
     self.assertEqual((config.dataset_path, config.level_cache_dir),
                      ('/a', '/c'))

@@ -26,6 +26,7 @@ from scalable_agent.runs import checkpointing
 from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
 import tensorflow as tf
 import tree
 
@@ -425,14 +426,15 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     with self.assertRaisesRegex(errors.DivergedError, r'saved\. Train with'):
       checkpointer.save()
 
-  @parameterized.parameters('impala', 'ddqn', 'ddpg', 'td3', 'sac', 'mpo')
+  @parameterized.parameters(*declare.ALGORITHMS)
   def test_no_algorithm_saves_a_number_that_is_not_finite(self, algorithm):
-    action = (structs.ActionSpec((3,)) if algorithm in ('impala', 'ddqn')
-              else structs.ActionSpec(size=2))
+    action = (structs.ActionSpec(size=2)
+              if algorithm in ('ddpg', 'td3', 'sac', 'mpo')
+              else structs.ActionSpec((3,)))
     spec = structs.EnvironmentSpec(
         structs.ArraySpec((2,), np.dtype(np.float32)), action, 1)
     config = config_lib.Config(
-        algorithm=algorithm, agent='mlp', optimizer='adam')
+        algorithm=algorithm, agent='mlp', optimizer='adam', num_actors=4)
     logdir = self.create_tempdir().full_path
     learner = setup.make_learner(config, spec)
     checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')

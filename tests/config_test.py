@@ -1057,6 +1057,7 @@ class SavedTest(parameterized.TestCase):
       ('null', 'dictionary'), ('"seed"', 'dictionary'),
       ('{"seed": "5"}', '--seed=5 must be of type int'),
       ('{"level_name": {"a": 1}}', 'must be of type str'),
+      ('{"level_name": ["a"]}', 'not the list'),
       ('{"hidden_sizes": "²"}', 'positive numbers'),
       ('[' * 100_000, 'too many brackets'),
       ('{"seed": -1}', '--seed=-1'), ('\udcff', 'utf-8'))

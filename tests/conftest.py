@@ -3,6 +3,8 @@
 
 import gc
 import os
+import shutil
+import tempfile
 
 from absl import flags
 
@@ -10,6 +12,11 @@ from absl import flags
 # precision.
 os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
 os.environ.setdefault('NVIDIA_TF32_OVERRIDE', '0')
+# absl's directory is the same for all users and clones of a machine. Processes
+# of pytest-xdist get the directory of the first process.
+_TMPDIR = None if 'TEST_TMPDIR' in os.environ else tempfile.mkdtemp()
+if _TMPDIR:
+  os.environ['TEST_TMPDIR'] = _TMPDIR
 flags.FLAGS.mark_as_parsed()
 # Modules stay for ever. To look for garbage among their objects takes seconds.
 gc.disable()
@@ -19,3 +26,9 @@ def pytest_collection_finish() -> None:
   """Looks for garbage again, but not among the objects of the modules."""
   gc.freeze()
   gc.enable()
+
+
+def pytest_unconfigure() -> None:
+  """Removes the directories and files that tests have made."""
+  if _TMPDIR:
+    shutil.rmtree(_TMPDIR, ignore_errors=True)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
 from unittest import mock
 
 from absl.testing import absltest
@@ -52,6 +53,9 @@ def _start_cluster():
   if _CLUSTER:
     return
   # Workers get the environment variables of their node.
+  patch = mock.patch.dict(os.environ)
+  patch.start()
+  unittest.addModuleCleanup(patch.stop)
   os.environ['PYTHONPATH'] = os.pathsep.join(
       [os.path.dirname(os.path.abspath(__file__)),
        *filter(None, [os.environ.get('PYTHONPATH')])])

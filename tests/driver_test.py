@@ -191,6 +191,14 @@ class LearnersTest(parameterized.TestCase):
         learners.LearnerLost, r'no sign of life for 600 s \(--hang_timeout_s'):
       self.learners.run_to_end(threading.Event())
 
+  def test_a_learner_that_does_not_end(self):
+    self.connection.now_s = mock.Mock(side_effect=itertools.count(0., 9.))
+    stop = threading.Event()
+    stop.set()
+    with self.assertRaisesRegex(
+        learners.LearnerLost, 'did not end within 60 s'):
+      self.learners.run_to_end(stop)
+
   def test_learners_save_if_nothing_can_be_printed(self):
     stopped = []
 
@@ -427,9 +435,26 @@ class TurnTest(absltest.TestCase):
   def test_a_file_of_another_user(self):
     path = os.path.join(hosts.tempfile.gettempdir(),
                         f'scalable_agent_ray_start_{os.getuid()}.lock')
-    os.symlink('/nowhere', path)
+    precious = self.create_tempfile(content='precious')
+    os.symlink(precious.full_path, path)
     with hosts._turn(threading.Event()):
       pass
+    self.assertEqual(precious.read_text(), 'precious')
+
+  def test_ray_that_does_not_start(self):
+    self.enter_context(mock.patch.dict(os.environ))
+    self.enter_context(mock.patch.object(hosts, '_POLL_S', .01))
+    which = self.enter_context(mock.patch.object(hosts.shutil, 'which'))
+    which.return_value = '/bin/echo'
+    with self.assertRaisesRegex(
+        errors.ClusterError, 'could not be started on this host: .*--x'):
+      with hosts._ray_node(threading.Event(), '--x'):
+        pass
+    which.return_value = None
+    with self.assertRaisesRegex(
+        errors.MissingDependencyError, r'no program ray: pip .*\[ray\]'):
+      with hosts._ray_node(threading.Event()):
+        pass
 
 
 class RestartsTest(parameterized.TestCase):
@@ -623,6 +648,14 @@ MUTATIONS = (
          catches='test_all_learners_have_the_same_versions', rows=(
         ('versions are not compared',
          '    descriptions.check_versions(*first)\n', ''),
+    )),
+    dict(file='distributed/learners',
+         catches='test_a_learner_that_does_not_end', rows=(
+        ('learners that do not end', '> _STOP_TIMEOUT_S:', '> 1e9:'),
+    )),
+    dict(file='distributed/hosts', catches='test_a_file_of_another_user',
+         rows=(
+        ('links are followed', ', opener=files.no_link', ''),
     )),
     dict(file='runs/reports',
          catches='test_reports_go_to_the_first_learner', rows=(

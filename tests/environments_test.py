@@ -651,6 +651,7 @@ class GymnasiumTest(parameterized.TestCase):
   def test_interrupt_is_ignored_by_workers(self):
     env = self.make('counting', 'counting')
     env.initial()
+    self.assertLen(multiprocessing.active_children(), 2)
     for step in range(1, 4):
       for process in multiprocessing.active_children():
         os.kill(process.pid, signal.SIGINT)
@@ -936,9 +937,11 @@ class LevelErrorsTest(parameterized.TestCase):
                         ['fake_environments:fake/Plan-v0'], 'fake/Plain-v0')
 
   def test_arguments(self):
-    for names, seeds in (([], []), ('catch', [1] * 5), (['catch'], [1, 2]),
-                         (['catch'], [-1]), (['catch'], [2**31])):
-      with self.assertRaises(ValueError):
+    for names, seeds, message in (
+        ([], [], 'level_names must'), ('catch', [1] * 5, 'level_names must'),
+        (['catch'], [1, 2], '2 seeds for 1'), (['catch'], [-1], 'Seeds must'),
+        (['catch'], [2**31], 'Seeds must')):
+      with self.assertRaisesRegex(ValueError, message):
         environments.make_vec(names, seeds)
     for wrong in (dict(num_action_repeats=0), dict(max_noops=-1),
                   dict(repeat_action_probability=1.5), dict(step_timeout_s=0)):
@@ -1013,9 +1016,10 @@ class GroupsTest(parameterized.TestCase):
     self.assertEmpty(multiprocessing.active_children())
 
   def test_arguments(self):
-    for names, seeds, num_groups in ((['catch'], [1, 2], 1), ([], [], 1),
-                                     (['catch'], [1], 0)):
-      with self.assertRaises(ValueError):
+    for names, seeds, num_groups, message in (
+        (['catch'], [1, 2], 1, '2 seeds for 1'), ([], [], 1, 'level_names'),
+        (['catch'], [1], 0, 'num_groups=0 must be positive')):
+      with self.assertRaisesRegex(ValueError, message):
         environments.make_groups(names, seeds, _SETTINGS, num_groups)
 
   def test_check_levels(self):

@@ -274,6 +274,10 @@ class LoadTest(parameterized.TestCase):
     empty = self.create_tempdir().full_path
     with self.assertRaisesRegex(errors.ConfigError, 'holds no checkpoint'):
       scalable_agent.load(empty)
+    for suffix in 'index', 'data-00000-of-00001':
+      self.create_tempfile(os.path.join(empty, f'ckpt-1.{suffix}'))
+    with self.assertRaisesRegex(errors.ConfigError, 'but no settings.json'):
+      scalable_agent.load(empty)
 
 
 class StateOfCallerTest(absltest.TestCase):

@@ -57,6 +57,12 @@ def _assert_equal(a, b):
       replay.update(x[-1], x[2])
 
 
+def _loaded(directory):
+  replay = _make()
+  np.testing.assert_equal(replay.load(directory), {'num_steps': 10})
+  return replay
+
+
 class _Killed(BaseException):
   pass
 
@@ -108,6 +114,7 @@ class SavingTest(parameterized.TestCase):
     for start in (0, 5, 10):
       _add(replay, _logs(), start)
       replay.save(directory, {'num_steps': start})
+    undamaged = _draw(_loaded(directory))
     rng = np.random.default_rng(3)
     num_damaged = 0
     for _ in range(300):
@@ -120,9 +127,12 @@ class SavingTest(parameterized.TestCase):
         f.write(bad)
       try:
         with mock.patch.object(os, 'remove'):
-          _make().load(directory)
+          drawn = _draw(_loaded(directory))
       except replay_lib.DamagedError:
         num_damaged += 1
+      else:
+        for a, b in zip(drawn, undamaged, strict=True):
+          np.testing.assert_array_equal(a, b)
       with open(path, 'wb') as f:
         f.write(good)
     self.assertGreater(num_damaged, 150)

@@ -125,7 +125,9 @@ class SelftestTest(parameterized.TestCase):
         on_device.pop()
 
     part = selftest_parts.Part('odd', lambda xla: call, has_bfloat16=False)
-    for row in selftest.test(Device(), _RATES, [part]):
+    rows = list(selftest.test(Device(), _RATES, [part]))
+    self.assertLen(rows, 2)
+    for row in rows:
       self.assertFalse(row.is_right)
       self.assertEqual(row.error, 'No such kernel.')
       self.assertEndsWith(selftest._line(row), 'FAILED: No such kernel.')

@@ -161,7 +161,7 @@ class ActionsTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         env.step(np.array([0, 3])).observation, [[2], [5]])
 
-  @hypothesis.settings(deadline=None)
+  @hypothesis.settings(deadline=None, derandomize=True)
   @hypothesis.given(st.data(), st.sampled_from([np.float32, np.float64]))
   def test_every_action_is_in_the_box(self, data, dtype):
     largest = float(np.finfo(dtype).max) / 2

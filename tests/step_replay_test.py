@@ -209,6 +209,10 @@ class StepStoreTest(parameterized.TestCase):
       store.add(replay_logs.unroll([log], [0], 0, 9))
     with self.assertRaisesRegex(ValueError, r'\[1\], but the replay has 1'):
       store.add(replay_logs.unroll([log, log], [1], 0, 2))
+    log = replay_logs.random_log(np.random.default_rng(0), 0, 9, 1.0)
+    unroll = replay_logs.unroll([log], [0], 0, 2)
+    with self.assertRaisesRegex(ValueError, '1 games ended, but there are 0'):
+      store.add(unroll._replace(last_observations=()))
 
 
 class ReplayOfStepsTest(parameterized.TestCase):

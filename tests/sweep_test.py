@@ -368,10 +368,10 @@ class MeasureTest(absltest.TestCase):
       self.assertEqual((row['minutes_to_mark'], row['minutes_held']), ('', ''))
       # One in which no game ends any more.
       args.limit_min = 60
-      with mock.patch.object(time_to_score, '_HANG_S', 2.):
+      with mock.patch.object(time_to_score, '_HANG_S', 6.):
         row = time_to_score.measure('ours', '', 9, args)
     self.assertEqual((row['error'], row['games']),
-                     ('no game has ended for 2 s', 300))
+                     ('no game has ended for 6 s', 300))
 
   def test_minutes_are_those_since_the_start_of_the_program(self):
     args = types.SimpleNamespace(game='pong', flags=[])

@@ -9,6 +9,7 @@ import glob
 import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -516,8 +517,22 @@ class VideosTest(absltest.TestCase):
     videos.record_if_due(2)  # One at a time.
     self.assertIs(videos._process, first)
     videos.close()
-    self.assertLess(videos._process.wait(), 0)
+    self.assertEqual(videos._process.wait(), -signal.SIGTERM)
     videos.close()
+
+  def test_a_recorder_that_does_not_end_is_killed(self):
+    videos = videos_lib.Videos(config_lib.Config(video_secs=0.))
+    ready = os.path.join(self.create_tempdir().full_path, 'ready')
+    videos._command = [
+        sys.executable, '-c', 'import signal, time\n'
+        'signal.signal(signal.SIGTERM, signal.SIG_IGN)\n'
+        f'open({ready!r}, "w"); time.sleep(1e6)']
+    videos.record_if_due(1)
+    while not os.path.exists(ready) and videos._process.poll() is None:
+      time.sleep(.01)
+    with mock.patch.object(videos_lib, '_END_TIMEOUT_S', .2):
+      videos.close()
+    self.assertEqual(videos._process.wait(), -signal.SIGKILL)
 
   def test_nothing_is_said_of_a_video_that_was_ended(self):
     ready = os.path.join(self.create_tempdir().full_path, 'ready')

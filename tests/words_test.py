@@ -19,25 +19,20 @@ _HEADLESS = frozenset(('What', 'Those', 'That', 'Others', 'It'))
 _MAX_PRONOUNS_PER_100_WORDS = 1.5
 # A module of a few lines may have as many.
 _MIN_PRONOUNS = 2
-# Texts that begin with such a word, and modules with more pronouns, each with
-# the reason.
-_ALLOWED_BEGINNINGS: dict[str, str] = {}
-_ALLOWED_MODULES: dict[str, str] = {}
 
 
 def _headless(texts):
   return [text for text in texts
-          if text.text.partition(' ')[0].strip('.,:') in _HEADLESS
-          and text.text not in _ALLOWED_BEGINNINGS]
+          if text.text.partition(' ')[0].strip('.,:') in _HEADLESS]
 
 
-def _problems(module, path):
+def _problems(path):
   texts = house.texts(path)
   found = [f'{path}:{text.line}: begins without a noun: {text.text[:60]}'
            for text in _headless(texts)]
   pronouns, num_words = house.pronouns(texts)
   allowed = max(_MIN_PRONOUNS, _MAX_PRONOUNS_PER_100_WORDS * num_words / 100)
-  if len(pronouns) > allowed and module not in _ALLOWED_MODULES:
+  if len(pronouns) > allowed:
     found.append(
         f'{path}: {len(pronouns)} pronouns in {num_words} words, '
         f'{int(allowed)} may be, in lines '
@@ -49,15 +44,8 @@ class WordsTest(absltest.TestCase):
 
   def test_texts_name_their_subject(self):
     self.assertEmpty([
-        problem for module, path in house.modules(_ROOT).items()
-        for problem in _problems(module, path)])
-
-  def test_exceptions_are_needed(self):
-    modules = house.modules(_ROOT)
-    beginnings = {text.text for path in modules.values()
-                  for text in house.texts(path)}
-    self.assertContainsSubset(_ALLOWED_BEGINNINGS, beginnings)
-    self.assertContainsSubset(_ALLOWED_MODULES, modules)
+        problem for path in house.modules(_ROOT).values()
+        for problem in _problems(path)])
 
 
 class TextsTest(absltest.TestCase):

@@ -151,6 +151,7 @@ class CopyTest(absltest.TestCase):
     for file in os.listdir(source):
       os.chmod(os.path.join(source, file), 0o444)
     os.chmod(source, 0o555)
+    self.addCleanup(os.chmod, source, 0o755)
     with mock.patch.object(zoo, '_DIRECTORY', package):
       target = pathlib.Path(zoo.copy('zoo:catch'))
     for path in target, *target.iterdir():

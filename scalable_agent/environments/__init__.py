@@ -184,6 +184,8 @@ def make_groups(
   threads of each group. `restarts` limits restarts of all groups together.
   """
   _check_arguments(level_names, seeds)
+  if num_groups < 1:
+    raise ValueError(f'num_groups={num_groups} must be positive.')
   groups: list[FlowEnvironment] = []
   try:
     for indices in split(range(len(level_names)), num_groups):
