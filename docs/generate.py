@@ -104,10 +104,10 @@ def flags() -> str:
   """Returns a table of flags for each section of the settings."""
   import dataclasses  # pylint: disable=g-import-not-at-top
 
-  from scalable_agent.settings import config  # pylint: disable=g-import-not-at-top
+  from scalable_agent.settings import sections  # pylint: disable=g-import-not-at-top
   seen: set[str] = set()
   parts = []
-  for section in config.SECTIONS:
+  for section in sections.SECTIONS:
     fields = [field for field in dataclasses.fields(section)
               if field.name not in seen]
     seen.update(field.name for field in fields)

@@ -199,7 +199,7 @@ class DefaultsTest(absltest.TestCase):
   def test_config_is_every_section(self):
     config = config_lib.Config(mode='test')
     self.assertTrue(config.is_test)
-    for section in config_lib.SECTIONS:
+    for section in sections.SECTIONS:
       self.assertIsInstance(config, section)
       section()
 
@@ -956,7 +956,7 @@ class HelpTest(absltest.TestCase):
         '10 test', '11 suite'])
     shown = re.split(r'^\S.*:$', text.split('flags:', 1)[1], flags=re.M)[2:]
     seen = set()
-    for section, part in zip(config_lib.SECTIONS, shown):
+    for section, part in zip(sections.SECTIONS, shown):
       names = {field.name for field in dataclasses.fields(section)} - seen
       self.assertEqual(
           set(re.findall(r'^  --(?:\[no\])?(\w+):', part, re.M)), names)

@@ -34,6 +34,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.acting import actor as actor_lib
+from scalable_agent.acting import interface
 from scalable_agent.acting import local
 from scalable_agent.acting import policies
 from scalable_agent.experience import structs
@@ -905,7 +906,8 @@ def _made(config):
   agent.initial_state.return_value = ()
   with mock.patch.object(factory, 'make_agent', return_value=agent), \
       mock.patch.object(learner_lib, 'Learner') as learner:
-    used = local.make_policies(config, _VECTOR, config.num_actor_groups, 0)
+    used = local.make_policies(config, _VECTOR, config.num_actor_groups, 0,
+                               interface.Share(range(config.num_actors)))
     setup.make_learner(config, _VECTOR)
   return config, used, learner.call_args.kwargs
 

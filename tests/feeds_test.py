@@ -22,9 +22,10 @@ import pytest
 from scalable_agent import algorithms
 from scalable_agent import environments
 from scalable_agent import errors
-from scalable_agent import replay as replay_lib
+from scalable_agent.acting import interface
 from scalable_agent.acting import local
 from scalable_agent.acting import policies
+from scalable_agent.experience import packing
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.learning import collectives as collectives_lib
@@ -121,7 +122,8 @@ def _running(config, learner=None, agent=counting_agent.CountingAgent,
           config, envs[0].spec, learner, collectives=collectives,
           first_environment=first, say=say)
     if agent is None:
-      used = local.make_policies(config, envs[0].spec, len(envs), 0)
+      used = local.make_policies(
+          config, envs[0].spec, len(envs), 0, interface.Share(range(1)))
       weights = setup.make_learner(config, envs[0].spec).weights()
     else:
       used = [policies.AgentPolicy(agent()) for _ in envs]
@@ -580,7 +582,7 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
       config = dataclasses.replace(config, unroll_length=length)
       self.assertEqual(
           memory_check.num_unroll_bytes(config, env.spec, agent),
-          replay_lib.num_bytes(unrolls.allocate(
+          packing.num_bytes(unrolls.allocate(
               length, [''], env.spec.observation, agent.output_spec,
               agent.initial_state(1))))
 

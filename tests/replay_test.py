@@ -13,6 +13,7 @@ import pytest
 from scalable_agent import errors
 from scalable_agent import replay as replay_lib
 from scalable_agent.acting import policies
+from scalable_agent.experience import packing
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
@@ -254,7 +255,7 @@ class ReplayTest(parameterized.TestCase):
     # Steps: reward 4, info 4 + 4 + 1, done 1, truncated 1, frame 2, pointer 8,
     # action 4, three logits 12, baseline 4, truncation value 4; and the states
     # 28, the level's pointer 8, the environment 8, the version 8.
-    self.assertEqual(replay_lib.num_bytes(_allocate(6)),
+    self.assertEqual(packing.num_bytes(_allocate(6)),
                      6 * ((_LENGTH + 1) * 49 + 52))
 
 

@@ -121,17 +121,14 @@ class Local:
 
 def make_policies(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   num_groups: int, part: int,
-                  share: interface.Share | None = None
-                  ) -> list[policies.Policy]:
+                  share: interface.Share) -> list[policies.Policy]:
   """Returns the policy of each group: separate policies, or a shared policy.
 
   Args:
     num_groups: number of groups of environments.
     part: a number that differs between the parts of a run.
-    share: the share of this process, for the seeds; None if no other process
-      acts.
+    share: the share of this process, for the seeds.
   """
-  share = share or interface.Share(range(config.num_actors))
   first = share.worker * config.num_actor_groups
   make_one = lambda index, jit_compile: policies.AgentPolicy(
       algorithms.make_agent(config, spec, config.derive_seed(

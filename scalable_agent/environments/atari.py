@@ -19,7 +19,7 @@ from scalable_agent.environments import base
 from scalable_agent.experience import structs
 from scalable_agent.processes import memory
 from scalable_agent.scores import atari57
-from scalable_agent.settings import declare as settings_lib
+from scalable_agent.settings import declare
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 _FRAME_SIZE = 84
@@ -28,9 +28,7 @@ _NUM_STACKED_FRAMES = 4
 _LEAST_GAME_BYTES = 1e6
 
 
-def is_level(level_name: str) -> bool:
-  """Whether a name means an Atari game, such as `ALE/Pong-v5`, or `atari57`."""
-  return settings_lib.is_atari(level_name)
+is_level = declare.is_atari
 
 
 def known_levels() -> Iterable[str]:
@@ -79,7 +77,7 @@ class AtariVector:
                  len(level_names) * _LEAST_GAME_BYTES)
     self._life_loss_is_done = settings.life_loss_ends_episode
     self._seeds = np.asarray(seeds, np.int32)
-    self._no_truncation = base.no_truncation(len(level_names))
+    self._no_truncation = np.broadcast_to(False, len(level_names))
 
     games = dict(zip(level_names, roms, strict=True))
     # For each game, ALE's vector and the indices of its environments.

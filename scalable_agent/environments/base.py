@@ -264,13 +264,6 @@ def build(level_name: str, factory: Factory) -> gymnasium.Env:
         f'{level_name} needs a package that is not installed: {e}{hint}') from e
 
 
-def no_truncation(num_envs: int) -> np.ndarray:
-  """Returns a read-only bool `[E]` of False, for steps without truncation."""
-  zeros = np.zeros([num_envs], bool)
-  zeros.flags.writeable = False
-  return zeros
-
-
 def unknown_level(
     level_name: str, known: Iterable[str]) -> errors.UnknownLevelError:
   """Returns the error for an unknown level, which suggests similar names.

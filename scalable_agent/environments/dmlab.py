@@ -72,9 +72,7 @@ _MISSING = {
     'dm_env': 'whose package imports dm_env: pip install dm-env.'}
 
 
-def is_level(level_name: str) -> bool:
-  """Whether a name means a level of DeepMind Lab, or `dmlab30`."""
-  return lab_levels.is_level(level_name)
+is_level = lab_levels.is_level
 
 
 def known_levels() -> Iterable[str]:

@@ -23,6 +23,7 @@ from scalable_agent.environments import registry
 from scalable_agent.environments import spaces
 from scalable_agent.environments import units
 from scalable_agent.experience import structs
+from scalable_agent.experience.nests import map_nests
 from scalable_agent.processes import shared_arrays
 from scalable_agent.processes import starts
 from scalable_agent.settings.environment_settings import EnvironmentSettings
@@ -99,7 +100,7 @@ class EnvPoolVector:
     # For each level, the indices of the environments, and their pool.
     self._pools: list[tuple[np.ndarray, gymnasium.vector.VectorEnv]] = []
     num_envs = len(level_names)
-    self._no_truncation = base.no_truncation(num_envs)
+    self._no_truncation = np.broadcast_to(False, num_envs)
     self._reward = np.zeros([num_envs])
     self._terminated = np.zeros([num_envs], bool)
     self._truncated = np.zeros([num_envs], bool)
@@ -212,9 +213,7 @@ class SingleEnvironment(gymnasium.Env):
 
 
 def _first(observation: base.Observation) -> base.Observation:
-  if isinstance(observation, dict):
-    return {name: part[0] for name, part in observation.items()}
-  return observation[0]
+  return map_nests(lambda part: part[0], observation)
 
 
 def _make_single(

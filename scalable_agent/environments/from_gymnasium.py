@@ -63,7 +63,7 @@ class WrappedVector:
     self._mode = getattr(env.unwrapped, 'autoreset_mode', env.metadata.get(
         'autoreset_mode', _AutoresetMode.NEXT_STEP))
     self.spec = structs.EnvironmentSpec(self._layout.spec, action, 1)
-    self._nothing = base.no_truncation(env.num_envs)
+    self._nothing = np.broadcast_to(False, env.num_envs)
     self._ended = (self._nothing, self._nothing)
 
   def initial(self) -> base.Observation:

@@ -114,7 +114,7 @@ class GymnasiumVector:
     self.spec = structs.EnvironmentSpec(
         observation=self._layout.spec, action=common.action_spec,
         num_action_repeats=settings.num_action_repeats, units=common.units)
-    self._no_truncation = base.no_truncation(len(level_names))
+    self._no_truncation = np.broadcast_to(False, len(level_names))
     self._make_workers = functools.partial(
         workers.Workers, level_names,
         [functools.partial(_in_transport, factory) for factory in factories],

@@ -6,43 +6,31 @@
 *   `tmaze_N`: a cue, a corridor of `N` steps, a choice.
 """
 
-from collections.abc import Sequence
-
 import gymnasium
 import numpy as np
 from scalable_agent.environments import base
 
 
-class Positions(gymnasium.ObservationWrapper):
-  """Shows only some numbers of an observation, float32 `[P]`."""
-
-  def __init__(self, env: gymnasium.Env, indices: Sequence[int]):
-    """Wraps an environment; `indices` are those of the `P` numbers."""
-    super().__init__(env)
-    space = env.observation_space
-    assert isinstance(space, gymnasium.spaces.Box)
-    self._indices = list(indices)
-    self.observation_space = gymnasium.spaces.Box(
-        space.low[self._indices], space.high[self._indices], dtype=np.float32)
-
-  def observation(self, observation: np.ndarray) -> np.ndarray:
-    """See `gymnasium.ObservationWrapper.observation`."""
-    return observation[self._indices]
-
-
 def pendulum_position() -> gymnasium.Env:
   """Returns Pendulum-v1 with cosine and sine of the angle only."""
-  return Positions(_with_pictures('Pendulum-v1'), (0, 1))
+  return _positions('Pendulum-v1', [0, 1])
 
 
 def cartpole_position() -> gymnasium.Env:
   """Returns CartPole-v1 with the position and the angle only."""
-  return Positions(_with_pictures('CartPole-v1'), (0, 2))
+  return _positions('CartPole-v1', [0, 2])
 
 
-def _with_pictures(name: str) -> gymnasium.Env:
-  """Returns a level that films can show; only `render` draws."""
-  return gymnasium.make(name, render_mode='rgb_array')
+def _positions(name: str, indices: list[int]) -> gymnasium.Env:
+  """Returns a level that shows some numbers of an observation, float32 `[P]`.
+
+  Videos can show the level; only `render` draws.
+  """
+  env = gymnasium.make(name, render_mode='rgb_array')
+  low, high = env.observation_space.low, env.observation_space.high
+  return gymnasium.wrappers.TransformObservation(
+      env, lambda observation: observation[indices],
+      gymnasium.spaces.Box(low[indices], high[indices], dtype=np.float32))
 
 
 class TMaze(gymnasium.Env):

@@ -74,7 +74,7 @@ def unpack(packed: structs.Unroll) -> structs.Unroll:
 
 
 def num_bytes(packed: structs.Unroll) -> int:
-  """Returns the size of all arrays, packed or not."""
+  """Returns the size of all arrays, packed or not, without texts."""
   return sum(map(_num_bytes, tree.flatten(packed)))
 
 

@@ -171,7 +171,7 @@ def apply(optimizer: tf.keras.optimizers.Optimizer,
   if clip_value is not None:
     gradients = optimizers_lib.clip_by_value(gradients, clip_value)
   if clip_norm is not None:
-    gradients, _ = optimizers_lib.clip_by_norm(gradients, clip_norm)
+    gradients = optimizers_lib.clip_by_norm(gradients, clip_norm)
   # Nothing changes before the gradients are summed over the learners.
   with tf.control_dependencies([norm]):
     _update(optimizer, variables, gradients, learning_rate)

@@ -3,12 +3,12 @@
 
 import math
 
+from scalable_agent.experience import packing
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.networks import agents
 from scalable_agent.processes import memory
 from scalable_agent.replay import steps
-from scalable_agent.replay import unrolls as replayed_unrolls
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
@@ -58,7 +58,7 @@ def num_unroll_bytes(config: sections.ActingSettings,
                      spec: structs.EnvironmentSpec, agent: agents.Agent) -> int:
   """Returns the size of an unroll of one environment, without making one."""
   short, longer = (
-      replayed_unrolls.num_bytes(unrolls.allocate(
+      packing.num_bytes(unrolls.allocate(
           length, [''], spec.observation, agent.output_spec,
           agent.initial_state(1))) for length in (1, 2))
   return short + (config.unroll_length - 1) * (longer - short)

@@ -276,18 +276,15 @@ def global_norm(gradients: Sequence[Gradient | None]) -> tf.Tensor:
       for g in gradients])
 
 
-def clip_by_norm(
-    gradients: Sequence[Gradient | None], max_norm: float
-) -> tuple[list[Gradient | None], tf.Tensor]:
+def clip_by_norm(gradients: Sequence[Gradient | None],
+                 max_norm: float) -> list[Gradient | None]:
   """Scales gradients by `min(1, max_norm / (norm + 1e-6))`, as PyTorch does.
 
-  `tf.clip_by_global_norm` does without the 1e-6. Returns the scaled gradients
-  and the `global_norm` before.
+  `tf.clip_by_global_norm` does without the 1e-6.
   """
-  norm = global_norm(gradients)
-  scale = tf.minimum(1.0, max_norm / (norm + 1e-6))
+  scale = tf.minimum(1.0, max_norm / (global_norm(gradients) + 1e-6))
   return [_map_values(lambda x: x * tf.cast(scale, x.dtype), g)
-          for g in gradients], norm
+          for g in gradients]
 
 
 def clip_by_value(gradients: Sequence[Gradient | None],

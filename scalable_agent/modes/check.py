@@ -24,6 +24,7 @@ from scalable_agent.settings import environment_settings
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import program
 from scalable_agent.settings import sections
+from scalable_agent.settings import values
 
 _SECONDS = 20.
 _WIDTH = 79
@@ -250,12 +251,10 @@ def _given(config: config_lib.Config, level: str) -> dict[str, str]:
   default = config_lib.Config(level_name=level, algorithm=config.algorithm)
   if config.step_timeout_s == environment_settings.CHECK_TIMEOUT_S:
     config = dataclasses.replace(config, step_timeout_s=default.step_timeout_s)
-  values = {field.name: getattr(config, field.name)
-            for field in dataclasses.fields(sections.EnvironmentSettings)}
-  return {
-      name: str(value).lower() if isinstance(value, bool) else str(value)
-      for name, value in values.items()
-      if name != 'mode' and value != getattr(default, name)}
+  names = [field.name for field in dataclasses.fields(
+      sections.EnvironmentSettings) if field.name != 'mode']
+  return {name: values.as_text(getattr(config, name)) for name in names
+          if getattr(config, name) != getattr(default, name)}
 
 
 def _report(facts: trial.Facts) -> Iterator[tuple[str, str]]:

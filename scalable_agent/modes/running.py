@@ -126,12 +126,10 @@ def episodes(directory: pathlib.Path) -> np.ndarray:
 
 def means(returns: np.ndarray) -> np.ndarray:
   """Returns the mean of the last 100 returns at each episode, NaN before."""
-  if len(returns) < NUM_EPISODES:
-    return np.full(len(returns), np.nan)
   # Sums of whole returns are exact: a mean at a mark is not below the mark.
-  sums = np.convolve(returns, np.ones(NUM_EPISODES), 'valid')
-  return np.concatenate(
-      [np.full(NUM_EPISODES - 1, np.nan), sums / NUM_EPISODES])
+  found = plotting.running_mean(returns, NUM_EPISODES)
+  found[:NUM_EPISODES - 1] = np.nan
+  return found
 
 
 def score(episodes: np.ndarray, num_frames: float = np.inf) -> float:

@@ -7,6 +7,7 @@ with the same weights and, up to rounding, the same results.
 """
 
 import collections.abc
+from collections.abc import Sequence
 
 import numpy as np
 from scalable_agent.experience import structs
@@ -188,7 +189,7 @@ class Agent(tf.keras.Model):
       after the last step.
     """
     env_outputs = self.tokenize(env_outputs)
-    num_steps, batch_size = _dimensions(env_outputs.reward)
+    num_steps, batch_size = tf.keras.ops.shape(env_outputs.reward)
     split = lambda x: _reshape_leading(x, 1, [num_steps, batch_size])
     features, core_state = self._unroll_core(
         last_actions, env_outputs, core_state)
@@ -226,7 +227,8 @@ class Agent(tf.keras.Model):
         _merge(last_actions), _merge(env_outputs.reward),
         tf.nest.map_structure(_merge, env_outputs.observation))
     if self._core:
-      seen = _reshape_leading(features, 1, _dimensions(env_outputs.reward))
+      seen = _reshape_leading(
+          features, 1, tf.keras.ops.shape(env_outputs.reward))
       core_output, core_state = self._core(seen, core_state, env_outputs.done)
       output = _merge(core_output)
       features = (tf.concat([output, features], axis=-1) if self._has_skip
@@ -303,20 +305,12 @@ def _action_features(
           in zip(parts, action_spec.num_values, strict=True)]
 
 
-def _dimensions(tensor: tf.Tensor) -> list[int | tf.Tensor]:
-  """Returns the shape, with integers for the static axes."""
-  dynamic = tf.shape(tensor)
-  return [dynamic[i] if static is None else static
-          for i, static in enumerate(tensor.shape)]
-
-
 def _merge(tensor: tf.Tensor) -> tf.Tensor:
   """Returns `[T * B, ...]` of `[T, B, ...]`."""
   return _reshape_leading(tensor, 2, [-1])
 
 
 def _reshape_leading(tensor: tf.Tensor, num_axes: int,
-                     shape: list[int | tf.Tensor]) -> tf.Tensor:
+                     shape: Sequence[int | tf.Tensor]) -> tf.Tensor:
   """Reshapes the first `num_axes` axes."""
-  tensor = tf.convert_to_tensor(tensor)
-  return tf.reshape(tensor, shape + _dimensions(tensor)[num_axes:])
+  return tf.reshape(tensor, [*shape, *tf.keras.ops.shape(tensor)[num_axes:]])

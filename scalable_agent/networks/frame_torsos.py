@@ -41,7 +41,10 @@ class ResNetSection(layers.Composite):
 
   def __init__(self, channels: int, seed: layers.Seed):
     super().__init__()
-    conv = lambda: _conv(channels, 3, 1, 'same', None, seed)
+    conv = lambda: tf.keras.layers.Conv2D(
+        channels, 3, padding='same',
+        data_format='channels_last',  # Not that of the user's keras.json.
+        kernel_initializer=layers.FanInTruncatedNormal(seed))
     self._conv = conv()
     self._blocks = tuple((conv(), conv()) for _ in range(2))
 
@@ -177,14 +180,6 @@ def make(
         f'but observations have shape {shape}: use --agent=deep or '
         '--agent=mlp.')
   return torso(data_format, seed)
-
-
-def _conv(channels: int, size: int, strides: int, padding: str,
-          activation: str | None, seed: layers.Seed) -> tf.keras.layers.Conv2D:
-  return tf.keras.layers.Conv2D(
-      channels, size, strides, padding, activation=activation,
-      data_format='channels_last',  # Not that of the user's keras.json.
-      kernel_initializer=layers.FanInTruncatedNormal(seed))
 
 
 def _to_channels_last(frames: tf.Tensor, data_format: str) -> tf.Tensor:

@@ -27,6 +27,7 @@ import types
 from typing import IO, TypeAlias, TypeVar
 
 from scalable_agent.processes import signals
+from scalable_agent.settings import files
 
 # A fork server starts a process in milliseconds. The server has imported the
 # modules that the package `environments` lists, and inherits nothing else.
@@ -232,8 +233,7 @@ def _remove_run(path: str) -> bool:
     if any(os.lstat(p).st_uid != os.getuid() for p in (path, lock)) or not (
         stat.S_ISREG(os.lstat(lock).st_mode)):
       return False
-    with open(lock, 'r+b', opener=lambda name, flags: os.open(
-        name, flags | os.O_NOFOLLOW)) as file:
+    with open(lock, 'r+b', opener=files.no_link) as file:
       fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
       shutil.rmtree(path)
   except FileNotFoundError:  # Another run is removing the directory.

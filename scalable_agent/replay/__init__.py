@@ -23,7 +23,6 @@ from scalable_agent.replay.sequences import Sequences
 from scalable_agent.replay.starts import Starts
 from scalable_agent.replay.steps import num_bytes as num_step_bytes
 from scalable_agent.replay.steps import StepStore
-from scalable_agent.replay.unrolls import num_bytes
 from scalable_agent.replay.unrolls import Passes
 from scalable_agent.replay.unrolls import Unrolls
 from scalable_agent.replay.unrolls import UnrollStore
@@ -50,7 +49,6 @@ __all__ = [
     'UnrollStore',
     'Unrolls',
     'View',
-    'num_bytes',
     'num_step_bytes',
     'samples',
     'saved_num_updates',

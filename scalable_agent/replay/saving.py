@@ -15,13 +15,14 @@ import errno
 import json
 import os
 import re
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.replay import selectors
 from scalable_agent.replay import steps
+from scalable_agent.replay.starts import Starts
 from scalable_agent.settings import files
 
 # Limits the memory of a save: 140 MB with frames of 84x84.
@@ -50,21 +51,6 @@ def damage_of(path: str, directory: str) -> Iterator[None]:
     raise
   except Exception as e:  # Damaged bytes raise errors of many kinds.
     raise DamagedError(path, directory) from e
-
-
-class Starts(Protocol):
-  """The starts of sequences of a store, see `starts.Starts`."""
-
-  @property
-  def form(self) -> str:
-    """The sizes of all arrays, in words."""
-
-  def segment(self, start: np.ndarray,
-              end: np.ndarray) -> dict[str, np.ndarray]:
-    """Returns arrays for a segment of the steps from `start` to `end`."""
-
-  def restore(self, arrays: dict[str, np.ndarray]) -> None:
-    """Adds the starts of all segments, joined."""
 
 
 class Saver:

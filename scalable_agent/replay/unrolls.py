@@ -13,7 +13,6 @@ from scalable_agent.experience import packing
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.replay import selectors
-import tree
 
 
 class UnrollStore:
@@ -126,9 +125,3 @@ class Passes:
     num_new = max(num_collected - first % self._num_columns, 0)
     return structs.Sample(self._batch, num_new_columns=min(
         num_new, self._batch.num_columns))
-
-
-def num_bytes(unroll: structs.Unroll) -> int:
-  """Returns the size of the arrays, without the contents of strings."""
-  return sum(array.nbytes for array in tree.flatten(
-      (unroll.steps, unroll.start)))

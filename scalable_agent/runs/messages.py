@@ -88,7 +88,7 @@ def _without_effect(
     config: config_lib.Config, level_names: Sequence[str]) -> str:
   """Returns a line with the settings that change none of the levels, or ''."""
   unused = [
-      f'--{field.name}={str(getattr(config, field.name)).lower()}'
+      flag_texts.as_flags(config, [field.name])
       for field in dataclasses.fields(config)
       if field.metadata['task'] in _CHANGES
       and getattr(config, field.name) != field.default

@@ -42,7 +42,7 @@ class Panel:
     # Only `update` draws, so no thread is needed.
     self._live = rich.live.Live(console=console, auto_refresh=False)
     self._returns: list[float] = []
-    self._is_due = 0
+    self._num_seen = 0
     self._every = 1
 
   def update(self, measured: metrics.Measured,
@@ -92,8 +92,8 @@ class Panel:
     """Keeps the return; in long runs, every second, every fourth return, ..."""
     if not math.isfinite(mean_return):
       return
-    self._is_due += 1
-    if self._is_due % self._every == 0:
+    self._num_seen += 1
+    if self._num_seen % self._every == 0:
       self._returns.append(mean_return)
     if len(self._returns) > _MAX_POINTS:
       self._returns = self._returns[1::2]

@@ -7,6 +7,7 @@ from scalable_agent.scores import atari57
 from scalable_agent.scores import dmlab30
 from scalable_agent.settings import declare
 from scalable_agent.settings import lab_levels
+from scalable_agent.settings import values
 
 _VIZDOOM_PREFIX = 'vizdoom'
 _NUM_NAMED = 3
@@ -20,9 +21,8 @@ def level_names(level_name: str, is_test: bool) -> list[str]:
   the score tables. Blanks around names are ignored.
   """
   suites = {'atari57': atari57.LEVELS, 'dmlab30': dmlab30.levels(is_test)}
-  names = [dmlab30.plain_name(name.strip())
-           for name in level_name.split(',') if name.strip()]
-  return [level for name in names for level in suites.get(name, [name])]
+  return [level for name in map(dmlab30.plain_name, values.names(level_name))
+          for level in suites.get(name, [name])]
 
 
 def test_level(level: str) -> str:

@@ -176,6 +176,11 @@ def _resamples(scores: np.ndarray, rng: np.random.Generator,
     yield np.take_along_axis(scores[None], rows, axis=1)
 
 
-def _estimate(value: float, drawn: np.ndarray) -> Estimate:
+def interval(drawn: np.ndarray) -> tuple[float, float]:
+  """Returns the 95 % percentile interval of the numbers of a bootstrap."""
   low, high = np.percentile(drawn, [2.5, 97.5])
-  return Estimate(value, float(low), float(high))
+  return float(low), float(high)
+
+
+def _estimate(value: float, drawn: np.ndarray) -> Estimate:
+  return Estimate(value, *interval(drawn))

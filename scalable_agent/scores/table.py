@@ -17,6 +17,7 @@ from scalable_agent.scores import data
 from scalable_agent.scores import groups as groups_lib
 from scalable_agent.scores import protocol
 from scalable_agent.scores import published_scores
+from scalable_agent.scores import statistics
 from scalable_agent.scores import suites
 from scalable_agent.settings import sections
 
@@ -123,7 +124,7 @@ def make_row(level: str, returns: Sequence[float], num_cut: int = 0) -> Row:
   """Makes the row of a level from the returns of its games."""
   means = bootstrap_means(returns, np.random.default_rng(0))
   return Row(level, tuple(map(float, returns)), float(np.mean(returns)),
-             float(np.std(returns)), _interval(means), num_cut)
+             float(np.std(returns)), statistics.interval(means), num_cut)
 
 
 def make_table(runs: Sequence[Run]) -> Table:
@@ -235,11 +236,6 @@ def _lines_of_all(lines_of_runs: Iterable[Iterable[str]]) -> tuple[str, ...]:
       for line, n in numbers.items())
 
 
-def _interval(means: np.ndarray) -> tuple[float, float]:
-  low, high = np.percentile(means, [2.5, 97.5])
-  return float(low), float(high)
-
-
 def _normalize(values: ArrayLike, keys: Sequence[str],
                baselines: data.Baselines) -> np.ndarray:
   """Returns scores `[..., keys]` in percent."""
@@ -269,7 +265,7 @@ def _aggregates(suite: suites.Suite,
             [agent.scores[key] for key in keys])), True
     aggregates.append(Aggregate(
         statistic.name, float(reduce([row.mean for row in rows])),
-        _interval(reduce(resampled)), published))
+        statistics.interval(reduce(resampled)), published))
   return tuple(aggregates)
 
 

@@ -13,6 +13,8 @@ from scalable_agent.settings import declare
 from scalable_agent.settings import other_words
 from scalable_agent.settings import program
 from scalable_agent.settings import recipes
+from scalable_agent.settings import sections
+from scalable_agent.settings import values
 from scalable_agent.settings.recipes import recipe_names
 
 # The most used flags.
@@ -143,7 +145,7 @@ def _recipes() -> str:
 
 def _settings(algorithm: str) -> dict[str, dataclasses.Field[declare.Value]]:
   """Returns the settings that an algorithm uses, by name."""
-  return {field.name: field for section in config_lib.SECTIONS
+  return {field.name: field for section in sections.SECTIONS
           for field in dataclasses.fields(section)
           if algorithm in field.metadata['algorithms']}
 
@@ -157,7 +159,7 @@ def of_algorithm(algorithm: str) -> str:
            'are neither of', 'Atari nor of DeepMind Lab). --help=NAME has the '
            'whole text of a flag.']
   # First the sections with flags of a few algorithms.
-  for section in sorted(config_lib.SECTIONS, key=_is_common):
+  for section in sorted(sections.SECTIONS, key=_is_common):
     if config.is_off_policy and section.__name__ == 'ImpalaSettings':
       continue  # The settings of rewards are in another section, too.
     fields = [field for field in dataclasses.fields(section)
@@ -173,10 +175,8 @@ def of_algorithm(algorithm: str) -> str:
 
 
 def _value(value: declare.Value) -> str:
-  """Returns the value of a setting as a text for the command line."""
-  if value is None:
-    return ''
-  return str(value).lower() if isinstance(value, bool) else str(value)
+  """Returns the value of a setting as a text, '' for None."""
+  return '' if value is None else values.as_text(value)
 
 
 def _sentence(text: str) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 from absl import flags
 from scalable_agent import errors
-from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 from scalable_agent.settings import values
@@ -92,7 +91,7 @@ def define_flags(flag_values: flags.FlagValues) -> None:
       'that uses all flags of the recipe. Recipes: '
       f'{", ".join(recipe_names())}.',
       flag_values=flag_values, module_name='00 recipe')
-  for number, section in enumerate(config_lib.SECTIONS, 1):
+  for number, section in enumerate(sections.SECTIONS, 1):
     name = section.__name__.removesuffix('Settings').lower()
     for field in dataclasses.fields(section):
       if field.name in flag_values:  # Every section has the mode.

@@ -27,8 +27,7 @@ from scalable_agent.settings.declare import MIN_FRAME_SIZES
 from scalable_agent.settings.declare import used
 from scalable_agent.settings.values import names
 
-__all__ = [
-    'Config', 'SECTIONS', 'trained_with', 'with_saved_clipping']
+__all__ = ['Config', 'trained_with', 'with_saved_clipping']
 
 # On a CPU: largest number of observations, and smallest number of unrolls, in a
 # micro-batch; second, of the deep network without an LSTM. Larger micro-batches
@@ -305,10 +304,6 @@ class Config(sections.AllSections):
       self._check('allow_other_task', not old or not self.allow_other_task,
                   f'needs {", ".join(old)} of the old task to be moved away '
                   f'from {self.logdir}')
-
-
-# In the order of --helpfull.
-SECTIONS = sections.SECTIONS
 
 
 def trained_with(logdir: str) -> Config | None:

@@ -10,6 +10,7 @@ from typing import Any
 from scalable_agent import errors
 from scalable_agent.settings import declare
 from scalable_agent.settings import joined
+from scalable_agent.settings import values
 from scalable_agent.settings.test_settings import TestSettings
 
 # Name of the file, in the log directory, with the flags of the training.
@@ -72,5 +73,4 @@ def changes_said(before: declare.Section, now: declare.Section) -> str:
 
 
 def _flag(name: str, value: object) -> str:
-  text = str(value).lower() if isinstance(value, bool) else str(value)
-  return f'--{name}={text}'
+  return f'--{name}={values.as_text(value)}'

@@ -308,6 +308,7 @@ class AllSections(joined.Joined):
         num_actors=num_environments, **changes)
 
 
+# In the order of --helpfull.
 SECTIONS = joined.Joined.__bases__
 
 

@@ -43,6 +43,11 @@ def from_text(text: str, kind: type) -> object:
   return plain(float(text), kind) if kind in (int, float) else text
 
 
+def as_text(value: object) -> str:
+  """Returns the value of a setting as on the command line, such as `true`."""
+  return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def json_object(value: object) -> object:
   """Returns a mapping, or the text of a JSON object, as text in one form.
 
