@@ -805,10 +805,12 @@ class StartTest(_FakeLab, parameterized.TestCase):
 
   def test_turns(self):
     directory = self.create_tempdir().full_path
-    first, second, third = (starts.Turns(directory, 2) for _ in range(3))
-    first.take()
-    second.take()
-    waits = threading.Thread(target=third.take, daemon=True)
+    with mock.patch.object(processes, 'directory', lambda: directory + '/p'):
+      first, second, third = (
+          lab_maps.TurnsToCompile(None, 2) for _ in range(3))
+    self.assertFalse(first.fetch('a', ''))
+    self.assertFalse(second.fetch('b', ''))
+    waits = threading.Thread(target=third.fetch, args=('c', ''), daemon=True)
     waits.start()
     waits.join(0.5)
     self.assertTrue(waits.is_alive())
@@ -1172,7 +1174,7 @@ MUTATIONS = (
         ('ready lines never come', 'is_due = 0 < period_s',
          'is_due = 0 > period_s'),
     )),
-    dict(file='processes/starts', catches='test_turns', rows=(
+    dict(file='environments/lab_maps', catches='test_turns', rows=(
         ('nobody waits for a turn',
          '          file.close()\n          continue\n', '          pass\n'),
     )),

@@ -48,10 +48,10 @@ class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
         ['counting'] * num_envs, list(range(num_envs)),
         environments.EnvironmentSettings(num_action_repeats=1)) as env:
       with contextlib.redirect_stdout(io.StringIO()) as self.out:
-        self.cut = []
-        return evaluation.episode_returns(
-            env, self.policy, num_episodes, config_lib.Config(**settings),
-            self.cut.append)
+        games = evaluation.play(
+            env, self.policy, num_episodes, config_lib.Config(**settings))
+        self.cut = games.cut
+        return games.all_returns
 
   def test_one_environment(self):
     # Episodes of 2, 3, 5, 2 steps; rewards count from 1.
@@ -93,7 +93,7 @@ class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
     with environments.make_vec(
         ['counting'] * 2, [1, 2],
         environments.EnvironmentSettings(num_action_repeats=1)) as env:
-      step, outputs, cut = env.step, [], []
+      step, outputs = env.step, []
 
       def lose(actions):
         if len(outputs) == 1:
@@ -106,11 +106,9 @@ class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
 
       with mock.patch.object(env, 'step', lose), \
           contextlib.redirect_stdout(io.StringIO()) as output:
-        returns = evaluation.episode_returns(
-            env, self.policy, 2, config_lib.Config(max_episode_steps=9),
-            cut.append)
-    self.assertEqual(returns, [3, 3])
-    self.assertEmpty(cut)
+        games = evaluation.play(
+            env, self.policy, 2, config_lib.Config(max_episode_steps=9))
+    self.assertEqual(games, ([[3], [3]], []))
     self.assertRegex(
         output.getvalue(), 'counting: a game was cut after 99 steps.*\n'
         'counting: all games are played again, since environments were lost.')
@@ -125,7 +123,7 @@ class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
           self.assertRaisesRegex(
               errors.EnvironmentProcessError, '^counting: environments were '
               'lost in each of 3 tries to play all games'):
-        evaluation.episode_returns(
+        evaluation.play(
             env, self.policy, 2, config_lib.Config(max_environment_restarts=2))
     self.assertEqual(step.call_count, 3)
     self.assertEqual(output.getvalue().count('are played again'), 2)
@@ -263,8 +261,8 @@ class EvaluatorTest(tf.test.TestCase):
     evaluator = self._evaluator(_learner(), num_envs=4, num_episodes=2,
                                 levels=('a', 'b', 'a', 'b'))
     with mock.patch.object(
-        evaluation, 'returns_by_environment',
-        return_value=[[1.], [2.], [3.], [4.]]):
+        evaluation, 'play',
+        return_value=evaluation.Games([[1.], [2.], [3.], [4.]], [])):
       self.assertEqual(
           evaluator.evaluate(0.0, self.stop).returns, (1, 3, 2, 4))
 
@@ -511,7 +509,7 @@ class TrainingTest(parameterized.TestCase):
         stopped.__self__.set()
       raise error or errors.EnvironmentProcessError('ended with the signal')
 
-    with mock.patch.object(evaluation, 'returns_by_environment', play):
+    with mock.patch.object(evaluation, 'play', play):
       settings = dict(total_environment_frames=10**6, unroll_length=10,
                       use_lstm=False, eval_every_frames=50)
       if is_stopped:
@@ -532,7 +530,7 @@ class TrainingTest(parameterized.TestCase):
       stopped.__self__.set()
       raise errors.EnvironmentProcessError('ended with the signal')
 
-    with mock.patch.object(evaluation, 'returns_by_environment', play):
+    with mock.patch.object(evaluation, 'play', play):
       self._train(**settings)
     self.assertEmpty(evaluations.read(self.logdir))
     # The next call makes the evaluation that is missing, once.

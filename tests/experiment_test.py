@@ -763,7 +763,7 @@ class TestModeTest(absltest.TestCase):
                    num_actor_groups=1)
 
   def test_levels_are_checked_before_games_are_played(self):
-    with mock.patch.object(evaluation, 'episode_returns') as play:
+    with mock.patch.object(evaluation, 'play') as play:
       for level_name, text in (
           ('counting,MountainCarr-v0', 'Did you mean MountainCar-v0'),
           ('counting,atari75', 'Did you mean atari57'),
@@ -773,8 +773,9 @@ class TestModeTest(absltest.TestCase):
     play.assert_not_called()
 
   def test_played_levels_survive_an_error(self):
-    with mock.patch.object(evaluation, 'episode_returns',
-                           side_effect=[[1., 2.], RuntimeError('Broken')]):
+    games = evaluation.Games([[1.], [2.]], [])
+    with mock.patch.object(evaluation, 'play',
+                           side_effect=[games, RuntimeError('Broken')]):
       with self.assertRaisesRegex(RuntimeError, 'Broken'):
         self._test()
     self.assertEqual(self._levels_of_table(), {'MountainCar-v0': [1, 2]})
@@ -806,9 +807,9 @@ class TestModeTest(absltest.TestCase):
 
     def play(*unused):
       os.chdir('/')
-      return [1., 2.]
+      return evaluation.Games([[1.], [2.]], [])
 
-    with mock.patch.object(evaluation, 'episode_returns', play):
+    with mock.patch.object(evaluation, 'play', play):
       self._test(logdir='copy')
     self.assertLen(self._levels_of_table('scores-2-1.json'), 2)
 
@@ -824,8 +825,7 @@ class TestModeTest(absltest.TestCase):
 
   def test_nothing_is_written_before_a_level_is_over(self):
     before = os.listdir(self.settings['logdir'])
-    with mock.patch.object(evaluation, 'episode_returns',
-                           side_effect=KeyboardInterrupt):
+    with mock.patch.object(evaluation, 'play', side_effect=KeyboardInterrupt):
       with self.assertRaises(KeyboardInterrupt):
         self._test()
     self.assertEqual(os.listdir(self.settings['logdir']), before)

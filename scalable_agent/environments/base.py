@@ -14,6 +14,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 from scalable_agent import errors
+from scalable_agent.experience import nests
 from scalable_agent.experience import structs
 from scalable_agent.processes import user_code
 
@@ -197,9 +198,8 @@ class FlowEnvironment:
   def _check_observation(self, observation: Observation | tuple[()],
                          episode_step: np.ndarray,
                          rows: np.ndarray | bool = True) -> None:
-    parts = (observation if isinstance(observation, dict)
-             else {'': np.asarray(observation)})
-    for name, array in parts.items():
+    for name, array in nests.parts_of(observation).items():
+      array = np.asarray(array)
       if array.dtype.kind == 'f':
         self._check_finite(
             f'observation {name}'.strip(), array, episode_step, rows)

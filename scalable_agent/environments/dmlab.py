@@ -90,7 +90,8 @@ def look_up(
   level = _lab_level(level_name, settings.is_test)
   _check_paths(level_name, level, settings)
   return functools.partial(
-      DmLab, level, _lab_config(settings), settings.num_action_repeats,
+      DmLab, level, lab_config(settings, settings.is_test),
+      settings.num_action_repeats,
       settings.level_cache_dir, starts.num_cores())
 
 
@@ -115,7 +116,7 @@ class DmLab(gymnasium.Env):
   """
   metadata = {'render_fps': 60}
 
-  def __init__(self, level: str, config: Mapping[str, str],
+  def __init__(self, level: str, config: Mapping[str, int | str],
                num_action_repeats: int, level_cache_dir: str = '',
                max_compilers: int = 0):
     """Makes the environment; `reset` starts Lab.
@@ -125,7 +126,7 @@ class DmLab(gymnasium.Env):
     compile a map at the same time; 0 for no limit.
     """
     self._level = level
-    self._config = dict(config)
+    self._config = {name: str(value) for name, value in config.items()}
     self._num_action_repeats = num_action_repeats
     self._level_cache_dir = level_cache_dir
     self._max_compilers = max_compilers
@@ -290,10 +291,12 @@ def _lab_level(name: str, is_test: bool) -> str:
   return _DMLAB30 + level
 
 
-def _lab_config(settings: EnvironmentSettings) -> dict[str, str]:
-  config = {'width': settings.width, 'height': settings.height,
-            'datasetPath': settings.dataset_path, 'logLevel': 'WARN'}
-  if settings.is_test:
-    config['allowHoldOutLevels'] = 'true'
-    config['mixerSeed'] = _TEST_MIXER_SEED
-  return {key: str(value) for key, value in config.items()}
+def lab_config(settings: EnvironmentSettings,
+               is_test: bool) -> dict[str, int | str]:
+  """Returns the settings of Lab."""
+  config: dict[str, int | str] = {
+      'width': settings.width, 'height': settings.height,
+      'datasetPath': settings.dataset_path, 'logLevel': 'WARN'}
+  if is_test:
+    config |= {'allowHoldOutLevels': 'true', 'mixerSeed': _TEST_MIXER_SEED}
+  return config

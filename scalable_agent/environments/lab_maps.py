@@ -2,14 +2,15 @@
 """Compiled maps of DeepMind Lab: a cache, and turns to compile."""
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
 import time
+from typing import IO
 import uuid
 
 from scalable_agent.processes import processes
-from scalable_agent.processes import starts
 
 # A message for the start of environments, which may take minutes.
 COMPILING = (
@@ -19,6 +20,7 @@ COMPILING = (
 # The name of half a map, and the age at which no process writes the map.
 _PART = re.compile(r'.*\.[0-9a-f]{32}')
 _OLD_S = 86_400.
+_POLL_S = 0.05
 
 
 class LocalLevelCache:
@@ -68,7 +70,9 @@ class LocalLevelCache:
 class TurnsToCompile:
   """The level cache of a Lab, which compiles only in a turn of its process.
 
-  Lab calls `fetch`, and after a compilation `write`.
+  Lab calls `fetch`, and after a compilation `write`. A process takes a turn by
+  locking one of `max_compilers` files, which the processes of the program
+  share. The lock ends with the process.
   """
 
   def __init__(self, cache: LocalLevelCache | None, max_compilers: int):
@@ -76,19 +80,20 @@ class TurnsToCompile:
     self._cache = cache
     directory = processes.directory()
     # All processes of the program share the parent of this directory.
-    self._turns = (
-        starts.Turns(os.path.dirname(directory), max_compilers)
-        if directory and max_compilers else None)
+    self._turns = [
+        os.path.join(os.path.dirname(directory), f'turn-{i}.lock')
+        for i in range(max_compilers)] if directory else []
+    self._turn: IO[bytes] | None = None
 
   def fetch(self, key: str, pk3_path: str) -> bool:
     """Copies a map from the cache; without one, waits for a turn to compile."""
     if self._cached(key, pk3_path):
       return True
     if self._turns:
-      self._turns.take()
+      self._wait_for_turn()
       # Another process may have compiled the map meanwhile.
       if self._cached(key, pk3_path):
-        self._turns.free()
+        self.free()
         return True
     return False
 
@@ -99,8 +104,24 @@ class TurnsToCompile:
 
   def free(self) -> None:
     """Ends the turn, if any."""
-    if self._turns:
-      self._turns.free()
+    if self._turn is not None:
+      self._turn.close()
+      self._turn = None
+
+  def _wait_for_turn(self) -> None:
+    while self._turn is None:
+      for path in self._turns:
+        file = open(path, 'ab')
+        try:
+          fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+          file.close()
+          continue
+        except OSError:  # The file system has no locks: nobody waits.
+          pass
+        self._turn = file
+        return
+      time.sleep(_POLL_S)
 
   def _cached(self, key: str, pk3_path: str) -> bool:
     return self._cache is not None and self._cache.fetch(key, pk3_path)

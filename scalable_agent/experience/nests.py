@@ -5,6 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 
+def parts_of(observation: Any) -> dict[str, Any]:
+  """Returns arrays, or specs, by name; the name of one alone is ''."""
+  return dict(observation) if isinstance(observation, dict) else {
+      '': observation}
+
+
 def map_nests(fn: Callable[..., object], *nests: Any) -> Any:
   """Calls `fn` with the arrays, or specs, of observations of the same form."""
   # `tree.map_structure` takes longer than a draw from a replay, and walks into

@@ -141,8 +141,8 @@ class LoadedAgent:
     with self._make_level(num_episodes) if env is None else from_gymnasium.wrap(
         env) as flow:
       from_gymnasium.check_fits(self.spec, flow)
-      return evaluation.episode_returns(
-          flow, policy, num_episodes, self.config)
+      return evaluation.play(
+          flow, policy, num_episodes, self.config).all_returns
 
   def _is_greedy(self, greedy: bool | None) -> bool:
     return bool(self.config.test_greedy if greedy is None else greedy)

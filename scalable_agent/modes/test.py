@@ -75,10 +75,8 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
         agent, num_env_frames = loading.restore(config, env.spec)
         policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
                                       jit_compile=config.xla != 'none')
-      cut_games: list[int] = []
-      returns = evaluation.episode_returns(
-          env, policy, config.test_num_episodes, config, cut_games.append)
-      row = table_lib.make_row(level, returns, len(cut_games))
+      games = evaluation.play(env, policy, config.test_num_episodes, config)
+      row = table_lib.make_row(level, games.all_returns, len(games.cut))
     rows.append(row)
     if config.log_episodes:
       print(f'Testing level: {level}\nMean episode return: {row.mean:f}')

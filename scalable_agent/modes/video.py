@@ -101,8 +101,8 @@ def _record_level(config: config_lib.Config, level: str,
         env.spec.observation, on_cpu=layers.on_cpu(), num_groups=1)
     agent, num_env_frames = loading.restore(resolved, env.spec)
     policy = policies.AgentPolicy(agent, greedy=config.test_greedy)
-    returns = evaluation.returns_by_environment(
-        env, policy, config.video_num_episodes, config)
+    returns = evaluation.play(
+        env, policy, config.video_num_episodes, config).returns
   games = sorted((game_return, recording.path(index, number))
                  for index, env_returns in enumerate(returns)
                  for number, game_return in enumerate(env_returns))

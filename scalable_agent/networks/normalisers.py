@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.experience import nests
 from scalable_agent.experience import structs
 from scalable_agent.networks import layers
 import tensorflow as tf
@@ -142,8 +143,7 @@ class ObservationNormaliser(tf.keras.layers.Layer):
 
   def call(self, observations: Observations) -> Observations:
     """Returns observations whose normalised parts are float32, in [-5, 5]."""
-    parts = (dict(observations) if isinstance(observations, dict)
-             else {'': observations})
+    parts = nests.parts_of(observations)
     for name, statistics in self.statistics.items():
       num_numbers = parts[name].shape.num_elements()  # None: not known yet.
       is_large = (num_numbers or 0) >= _MIN_COMPILED_NUMBERS
@@ -163,8 +163,7 @@ class ObservationNormaliser(tf.keras.layers.Layer):
       steps: the entries to take along time.
       columns: the columns to take.
     """
-    parts = (observations if isinstance(observations, dict)
-             else {'': observations})
+    parts = nests.parts_of(observations)
     return {name: parts[name][
         (steps, columns, -1) if self._is_stack[name] else (steps, columns)]
             for name in self.statistics}
@@ -237,8 +236,7 @@ def part_names(asked: str, observation_spec: structs.ObservationSpec,
   Raises:
     ConfigError: if a name is not the name of an array of numbers.
   """
-  parts = (observation_spec if isinstance(observation_spec, dict)
-           else {'': observation_spec})
+  parts = nests.parts_of(observation_spec)
   if asked == 'none':
     return []
   if asked == 'auto':
@@ -265,7 +263,6 @@ def choose(asked: str, observation_spec: structs.ObservationSpec,
   See `part_names` and `ObservationNormaliser`.
   """
   names = part_names(asked, observation_spec, network)
-  parts = (observation_spec if isinstance(observation_spec, dict)
-           else {'': observation_spec})
+  parts = nests.parts_of(observation_spec)
   return ObservationNormaliser({name: parts[name] for name in names},
                                is_stacked) if names else None

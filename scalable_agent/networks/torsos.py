@@ -10,6 +10,7 @@ from typing import TypeAlias
 import weakref
 
 from scalable_agent import errors
+from scalable_agent.experience import nests
 from scalable_agent.experience import structs
 from scalable_agent.networks import frame_torsos
 from scalable_agent.networks import instructions
@@ -72,10 +73,8 @@ class MLPTorso(layers.Composite):
     if isinstance(observations, layers.Product):
       assert actions is not None
       return self._after_product(observations.of_observations, actions)
-    parts = (list(observations.values()) if isinstance(observations, dict)
-             else [observations])
     x = [layers.to_float(layers.flatten(part), self.compute_dtype)
-         for part in parts]
+         for part in nests.parts_of(observations).values()]
     if actions is not None:
       num_rows = actions.shape[0]
       if num_rows != x[0].shape[0]:
@@ -121,8 +120,7 @@ class PartsTorso(layers.Composite):
   def call(self, observations: Observations,
            actions: tf.Tensor | None = None) -> tf.Tensor:
     """Computes features, see `MLPTorso.call`."""
-    parts = (dict(observations) if isinstance(observations, dict)
-             else {'': observations})
+    parts = nests.parts_of(observations)
     for name, torso in zip(self._names, self._frame_torsos, strict=True):
       parts[name] = torso(parts[name])
     return self._mlp(parts, actions)
@@ -153,8 +151,7 @@ def make(
   frames, and joins several arrays. Raises ConfigError if the network is unknown
   or does not fit the observations.
   """
-  parts = (observation_spec if isinstance(observation_spec, dict)
-           else {'': observation_spec})
+  parts = nests.parts_of(observation_spec)
   if any(part.dtype == object for part in parts.values()):
     raise errors.ConfigError(
         'Of the observations, only `instruction` can be text: wrap the '

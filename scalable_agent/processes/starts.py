@@ -1,17 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""Environments that start: the time that starts may take, and compilers."""
+"""Environments that start: the time that starts may take."""
 
 import contextlib
-import fcntl
 import os
 import threading
 import time
-from typing import IO
 
 # Seconds of one core that the start of an environment may need. A map of
 # DeepMind Lab takes up to 32 s, and all maps may be compiled at the same time.
 TIMEOUT_S = 60.0
-_POLL_S = 0.05
 
 _lock = threading.Lock()
 # By the `id` of a vector: for all open vectors of this program the numbers of
@@ -90,38 +87,3 @@ def more_s(num_per_process: int) -> float:
   with _lock:
     per_core = sum(_num_open.values()) / num_cores()
   return TIMEOUT_S * max(per_core, num_per_process)
-
-
-class Turns:
-  """Turns to do work that needs a core, for all processes of a program.
-
-  A process takes a turn by locking one of `num_turns` files in a directory,
-  which the processes share. The lock ends with the process.
-  """
-
-  def __init__(self, directory: str, num_turns: int):
-    self._paths = [os.path.join(directory, f'turn-{i}.lock')
-                   for i in range(num_turns)]
-    self._file: IO[bytes] | None = None
-
-  def take(self) -> None:
-    """Waits for a turn, without limit; `free` ends the turn."""
-    while self._file is None:
-      for path in self._paths:
-        file = open(path, 'ab')
-        try:
-          fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-          file.close()
-          continue
-        except OSError:  # The file system has no locks: nobody waits.
-          pass
-        self._file = file
-        return
-      time.sleep(_POLL_S)
-
-  def free(self) -> None:
-    """Ends the turn, if any."""
-    if self._file is not None:
-      self._file.close()
-      self._file = None

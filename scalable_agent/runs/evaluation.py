@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 import threading
+from typing import NamedTuple
 
 import numpy as np
 from scalable_agent import errors
@@ -18,11 +19,27 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import files
 
 
-def episode_returns(
-    env: base.FlowEnvironment, policy: policies.Policy,
-    num_episodes: int, config: config_lib.Config,
-    note_cut: Callable[[int], None] = lambda num_steps: None) -> list[float]:
-  """Plays whole games in parallel and returns the unclipped returns.
+class Games(NamedTuple):
+  """Whole games.
+
+  Attributes:
+    returns: unclipped returns of each environment, in order. A cut game is the
+      last game of its environment.
+    cut: the number of steps of each cut game.
+  """
+  returns: list[list[float]]
+  cut: list[int]
+
+  @property
+  def all_returns(self) -> list[float]:
+    """The returns of environment 0, then of environment 1, and so on."""
+    return [r for of_environment in self.returns for r in of_environment]
+
+
+def play(env: base.FlowEnvironment, policy: policies.Policy,
+         num_episodes: int, config: config_lib.Config,
+         is_stopped: Callable[[], bool] = lambda: False) -> Games:
+  """Plays whole games in parallel.
 
   Every environment plays a fixed number of games. Otherwise short games would
   be favoured over long games that are still running.
@@ -31,41 +48,15 @@ def episode_returns(
     env: `E` environments.
     num_episodes: number of games, at least `E`.
     config: has `max_episode_steps` and `progress_secs`.
-    note_cut: called with the number of steps of each cut game.
-
-  Returns:
-    `num_episodes` returns: the returns of environment 0 in order, then the
-    returns of environment 1, and so on. A cut game is the last game of its
-    environment.
-  """
-  returns = returns_by_environment(
-      env, policy, num_episodes, config, note_cut=note_cut)
-  return [r for per_env in returns for r in per_env]
-
-
-def returns_by_environment(
-    env: base.FlowEnvironment, policy: policies.Policy,
-    num_episodes: int, config: config_lib.Config,
-    is_stopped: Callable[[], bool] = lambda: False,
-    note_cut: Callable[[int], None] = lambda num_steps: None
-) -> list[list[float]]:
-  """Plays as `episode_returns` does; returns a list for each environment.
-
-  If environments are lost, all games are played again, up to
-  `config.max_environment_restarts` times.
-
-  Args:
     is_stopped: ends the games when it returns True.
-    note_cut: see `episode_returns`.
 
   Raises:
     EnvironmentProcessError: environments were lost in each try.
   """
   num_lost = 0
   while True:
-    cut: list[int] = []
     try:
-      returns = _play(env, policy, num_episodes, config, is_stopped, cut)
+      return _play(env, policy, num_episodes, config, is_stopped)
     except errors.EnvironmentLostError:
       num_lost += 1
       if num_lost > config.max_environment_restarts:
@@ -74,19 +65,15 @@ def returns_by_environment(
             'tries to play all games (--max_environment_restarts).') from None
       print(f'{_levels(env)}: all games are played again, since environments '
             'were lost.', flush=True)
-      continue
-    for num_steps in cut:
-      note_cut(num_steps)
-    return returns
 
 
 def _play(env: base.FlowEnvironment, policy: policies.Policy,
           num_episodes: int, config: config_lib.Config,
-          is_stopped: Callable[[], bool], cut: list[int]) -> list[list[float]]:
-  """Plays once; `cut` gets the number of steps of each cut game."""
+          is_stopped: Callable[[], bool]) -> Games:
   quotas = np.full([env.num_envs], num_episodes // env.num_envs)
   quotas[:num_episodes % env.num_envs] += 1
   returns: list[list[float]] = [[] for _ in range(env.num_envs)]
+  cut: list[int] = []
   is_due, reported = timing.Interval(config.progress_secs), -1
 
   env_output: structs.StepOutput = env.initial()
@@ -114,7 +101,7 @@ def _play(env: base.FlowEnvironment, policy: policies.Policy,
                 'game.', flush=True)
     if is_due():
       reported = _report(env, info, returns, quotas, reported)
-  return returns
+  return Games(returns, cut)
 
 
 def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
@@ -196,8 +183,8 @@ class Evaluator:
         name: [] for name in self._env.level_names}
     num_episodes = self._config.eval_num_episodes * len(by_level)
     try:
-      played = returns_by_environment(
-          self._env, self._policy, num_episodes, self._config, stop.is_set)
+      played = play(self._env, self._policy, num_episodes, self._config,
+                    stop.is_set).returns
     except Exception:
       if stop.is_set():
         return None  # The signal has ended the environments as well.

@@ -21,6 +21,7 @@ from scalable_agent.compat.scalable_agent import vtrace
 from scalable_agent.compat.scalable_agent.agent import Agent
 from scalable_agent.compat.scalable_agent.agent import AgentOutput
 from scalable_agent.compat.scalable_agent.agent import LstmState
+from scalable_agent.environments import dmlab
 from scalable_agent.learning import optimizers
 from scalable_agent.losses import actor_critic
 from scalable_agent.losses.actor_critic import compute_baseline_loss
@@ -218,13 +219,9 @@ def create_environment(level_name: str, seed: int, is_test: bool = False
   if level_name in dmlab30.ALL_LEVELS:
     level_name = lab_levels.DMLAB30_PREFIX + level_name
   config = _config()
-  lab: dict[str, object] = {
-      'width': config.width, 'height': config.height,
-      'datasetPath': config.dataset_path, 'logLevel': 'WARN'}
-  if is_test:
-    lab |= {'allowHoldOutLevels': 'true', 'mixerSeed': 0x600D5EED}
   return environments.FlowEnvironment(py_process.PyProcess(
-      environments.PyProcessDmLab, level_name, lab, config.num_action_repeats,
+      environments.PyProcessDmLab, level_name,
+      dmlab.lab_config(config, is_test), config.num_action_repeats,
       seed).proxy)
 
 
