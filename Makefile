@@ -95,4 +95,4 @@ $(OLDEST)/installed: setup.py
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build site *.egg-info
+	rm -rf $(VENV) $(OLDEST) build dist site *.egg-info

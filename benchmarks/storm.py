@@ -112,7 +112,7 @@ class Run:
   def _read(self):
     for line in self.process.stdout:
       self.text += line
-      if 'is replaced: ' in line or 'It restarts from' in line:
+      if 'is replaced: ' in line or 'Restarting from' in line:
         self.losses_s.append(time.monotonic())
       if (frames := running.restored(line)) is not None:
         self.restored.append(frames)

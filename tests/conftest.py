@@ -14,7 +14,8 @@ os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
 os.environ.setdefault('NVIDIA_TF32_OVERRIDE', '0')
 # absl's directory is the same for all users and clones of a machine. Processes
 # of pytest-xdist get the directory of the first process.
-_TMPDIR = None if 'TEST_TMPDIR' in os.environ else tempfile.mkdtemp()
+_TMPDIR = None if 'TEST_TMPDIR' in os.environ else tempfile.mkdtemp(
+    prefix='tests-')
 if _TMPDIR:
   os.environ['TEST_TMPDIR'] = _TMPDIR
 flags.FLAGS.mark_as_parsed()

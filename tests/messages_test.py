@@ -64,6 +64,22 @@ class ChoicesTest(absltest.TestCase):
     self.assertEqual(experiment.parse(['--num_actors=8', *chosen]), resolved)
 
 
+class StartTest(absltest.TestCase):
+
+  def _said(self, before=None, **settings):
+    config = _config(use_lstm=False, agent='mlp', **settings)
+    actors = mock.Mock(num_groups=2)
+    actors.spec = structs.EnvironmentSpec(_VECTOR, structs.ActionSpec((2,)), 1)
+    actors.counts.return_value = {}
+    return _printed(messages.print_start, config, config, before, actors, 1)
+
+  def test_the_default_length_is_said(self):
+    line = 'The training has 1,000,000,000 frames (--total_environment_frames)'
+    self.assertIn(line, self._said())
+    self.assertNotIn(line, self._said(total_environment_frames=10**6))
+    self.assertNotIn(line, self._said(before=_config()))
+
+
 class FirstUpdateTest(parameterized.TestCase):
 
   @parameterized.parameters(

@@ -47,7 +47,8 @@ def print_start(
     actors: the actors of learner 0.
   """
   level_names = levels.level_names(config.level_name, config.is_test)
-  for line in (levels.unplayed_message(level_names, config.num_actors),
+  for line in (not before and _long_default(config),
+               levels.unplayed_message(level_names, config.num_actors),
                _without_effect(config, level_names),
                _choices(asked, config),
                clipping.said(config, actors.spec.action),
@@ -71,6 +72,16 @@ def print_start(
         f'on {device}. Progress is printed after the first '
         f'update, which compiles. Curves: tensorboard --logdir={config.logdir}',
         flush=True)
+
+
+def _long_default(config: config_lib.Config) -> str:
+  """Returns a line about the length of DeepMind's trainings, or ''."""
+  num_frames = config.total_environment_frames
+  if num_frames != config_lib.Config().total_environment_frames:
+    return ''
+  return (f'The training has {num_frames:,} frames '
+          '(--total_environment_frames). --help=recipes lists shorter '
+          'trainings, --mode=check proposes settings for a level.')
 
 
 def _choices(asked: config_lib.Config, config: config_lib.Config) -> str:
