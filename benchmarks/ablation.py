@@ -41,7 +41,6 @@ import numpy as np
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 from scalable_agent.modes import running
 from scalable_agent.processes import programs
 from scalable_agent.scores import vtrace_ablation
@@ -187,7 +186,7 @@ def policy_lag(directory: pathlib.Path) -> float:
 
 def _t_quantile(degrees):
   # Seconds to import, so only once all runs are there.
-  import tensorflow_probability as tfp  # pylint: disable=g-import-not-at-top
+  import tensorflow_probability as tfp
   return float(tfp.distributions.StudentT(
       np.float64(degrees), np.float64(0), np.float64(1)).quantile(0.975))
 
@@ -266,9 +265,9 @@ def table(rows: list[dict]) -> str:
 def plot(rows: list[dict], num_frames: int, path: pathlib.Path,
          title: str) -> None:
   """Draws a learning curve per correction, a picture per replay."""
-  import matplotlib  # pylint: disable=g-import-not-at-top
+  import matplotlib
   matplotlib.use('Agg')
-  from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+  from matplotlib import pyplot as plt
   capacities = list(dict.fromkeys(row['replay_capacity'] for row in rows))
   figure, axes = plt.subplots(
       1, len(capacities), figsize=(1 + 5 * len(capacities), 4), sharey=True,

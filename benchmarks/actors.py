@@ -59,8 +59,8 @@ def _per_s(function, seconds):
 
 
 def _async_vector_env(level, num_envs):
-  import ale_py  # pylint: disable=g-import-not-at-top
-  import gymnasium  # pylint: disable=g-import-not-at-top
+  import ale_py
+  import gymnasium
 
   def make():
     gymnasium.register_envs(ale_py)
@@ -75,7 +75,7 @@ def _async_vector_env(level, num_envs):
 
 
 def _envpool(level, num_envs, batch_size):
-  import envpool  # pylint: disable=g-import-not-at-top
+  import envpool
   return envpool.make_gymnasium(
       level.removeprefix('ALE/'), num_envs=num_envs, batch_size=batch_size,
       num_threads=_CORES, stack_num=4, frame_skip=4, noop_max=30,
@@ -125,7 +125,7 @@ def _peer_turn(stack, python, peer, args):
 
 
 def _make_env(stack, args, num_envs, num_threads=0):
-  from scalable_agent import environments  # pylint: disable=g-import-not-at-top
+  from scalable_agent import environments
   return stack.enter_context(environments.make_vec(
       [args.level_name] * num_envs, range(num_envs), num_threads=num_threads))
 
@@ -149,7 +149,6 @@ def _environment_turns(stack, args):
 
 
 def _make_policy(env, network, mode):
-  # pylint: disable=g-import-not-at-top
   from scalable_agent.acting import policies
   from scalable_agent.networks import factory
   recurrent = network == 'deep-lstm'
@@ -178,7 +177,6 @@ def _policy_turns(stack, args):
 
 def _actor_turns(stack, args):
   """Returns `{(what, number of environments): turn}`."""
-  # pylint: disable=g-import-not-at-top
   from scalable_agent.acting import actor
   from scalable_agent.experience import queues
   from scalable_agent.experience import structs

@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 import sleeping_worker
 
 _STEPS = sleeping_worker.UNROLL_LENGTH * sleeping_worker.NUM_ENVIRONMENTS
@@ -105,8 +104,8 @@ def simulate(model: Model, num_unrolls: int = 20_000) -> Point:
 def measure(num_workers: int, height: int, pack: str, address: str) -> dict:
   """Returns the rate of `num_workers` sleeping workers."""
   # These modules import TensorFlow.
-  import numpy as np  # pylint: disable=g-import-not-at-top
-  import ray  # pylint: disable=g-import-not-at-top
+  import numpy as np
+  import ray
   from scalable_agent.distributed import remote_actors
   from scalable_agent.experience import queues
   from scalable_agent.experience import structs

@@ -22,7 +22,6 @@ import time
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 from scalable_agent.processes import programs
 
 _POLL_S = 0.1
@@ -112,7 +111,7 @@ def _latest(logdir):
 
 def variables(logdir: pathlib.Path) -> dict[str, bytes]:
   """Returns all that is in the checkpoints, but for the time."""
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   found = {}
   for index in logdir.glob('ckpt-*.index'):
     reader = tf.train.load_checkpoint(str(index.with_suffix('')))

@@ -31,7 +31,6 @@ import numpy as np
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _ROOT)
-# pylint: disable=wrong-import-position
 import learner as learner_benchmark
 from scalable_agent import vtrace
 from scalable_agent.experience import structs

@@ -28,7 +28,6 @@ import numpy as np
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [_ROOT, os.path.join(_ROOT, 'benchmarks')]
-# pylint: disable=wrong-import-position
 import device
 import learner as learner_benchmark
 from scalable_agent import algorithms

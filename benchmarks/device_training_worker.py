@@ -34,7 +34,6 @@ import numpy as np
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [_ROOT, os.path.join(_ROOT, 'benchmarks')]
-# pylint: disable=wrong-import-position
 import device_worker
 from scalable_agent.acting import interface
 from scalable_agent.acting import shares
@@ -127,7 +126,7 @@ class Group(threading.Thread):
   def run(self):
     try:
       self._play()
-    except BaseException as e:  # pylint: disable=broad-except
+    except BaseException as e:
       self.error = e
     finally:
       self._env.close()

@@ -42,7 +42,6 @@ def load(path):
 
 def compile_program(program):
   """Returns the compiled program, a function of all inputs."""
-  # pylint: disable=protected-access
   from jax._src.interpreters import mlir
   from jax._src.lib import xla_client
   with mlir.make_ir_context():
@@ -149,7 +148,7 @@ def main():
             f'{row["ms"]:.3f} | {row["frames_per_s"]:,.0f} | '
             f'{row["copy_ms"]:.2f} |{"" if finite else " NOT FINITE"}',
             flush=True)
-    except Exception as e:  # pylint: disable=broad-except
+    except Exception as e:
       row = {'error': str(e)[:500]}
       print(f'| {path.stem} | {row["error"][:300]} |', flush=True)
     rows[path.stem] = row

@@ -21,7 +21,6 @@ import sys
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
-# pylint: disable=wrong-import-position
 from scalable_agent import algorithms
 from scalable_agent import zoo
 from scalable_agent.runs import checkpointing

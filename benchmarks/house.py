@@ -207,7 +207,7 @@ def texts(path: pathlib.Path) -> list[Text]:
         starts.append(line)
   found += [Text(line, text)
             for line, (_, _, text) in zip(starts, comments)
-            if not text.startswith(('pylint:', 'noqa', 'type:'))]
+            if not text.startswith(('noqa', 'type:'))]
   return sorted(Text(line, ' '.join(text.split())) for line, text in found)
 
 

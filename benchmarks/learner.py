@@ -41,7 +41,6 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')  # As experiment.py does.
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _ROOT)
-# pylint: disable=wrong-import-position
 from scalable_agent.algorithms import impala
 from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib

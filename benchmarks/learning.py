@@ -35,7 +35,6 @@ import numpy as np
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 import ablation
 from scalable_agent.scores import evaluations
 from scalable_agent.settings import config as config_lib
@@ -279,9 +278,9 @@ def table(rows: list[dict]) -> str:
 
 def plot(row: dict, path: pathlib.Path) -> None:
   """Draws the mean over seeds of the evaluations, with its interval."""
-  import matplotlib  # pylint: disable=g-import-not-at-top
+  import matplotlib
   matplotlib.use('Agg')
-  from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+  from matplotlib import pyplot as plt
   length = min(map(len, row['curves']))
   curves = np.array([curve[:length] for curve in row['curves']])
   frames = np.mean(curves[:, :, 0], 0) / 1000

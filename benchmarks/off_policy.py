@@ -53,7 +53,6 @@ import tempfile
 from typing import NamedTuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-# pylint: disable=wrong-import-position
 import peers
 import venvs
 

@@ -35,7 +35,6 @@ from typing import Any, NamedTuple
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 from scalable_agent.modes import running
 from scalable_agent.processes import programs as programs_lib
 from scalable_agent.scores import evaluations

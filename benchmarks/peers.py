@@ -56,7 +56,6 @@ import psutil
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 from scalable_agent.processes import signals
 import venvs
 

@@ -17,7 +17,6 @@ import time
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# pylint: disable=wrong-import-position
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
 

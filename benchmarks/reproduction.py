@@ -26,7 +26,6 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 from scalable_agent.modes import running
 from scalable_agent.scores import atari57
 from scalable_agent.settings import config as config_lib
@@ -133,9 +132,9 @@ def published(game: str, network: str) -> float:
 
 def draw(curves: list[Row], path: pathlib.Path) -> None:
   """Draws all curves, a plot per game, with the published score as a line."""
-  import matplotlib  # pylint: disable=g-import-not-at-top
+  import matplotlib
   matplotlib.use('Agg')
-  from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
+  from matplotlib import pyplot
   by_game: dict[str, dict[tuple[str, ...], list[Row]]] = (
       collections.defaultdict(lambda: collections.defaultdict(list)))
   for row in curves:

@@ -21,7 +21,6 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 import reproduction
 from scalable_agent.modes import running
 
@@ -53,9 +52,9 @@ def key(directory: pathlib.Path) -> Row:
 
 def draw(rows: list[Row], path: pathlib.Path) -> None:
   """Draws a plot per level: a line per run, a colour per batch size."""
-  import matplotlib  # pylint: disable=g-import-not-at-top
+  import matplotlib
   matplotlib.use('Agg')
-  from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
+  from matplotlib import pyplot
   runs: dict[tuple[str, ...], list[Row]] = collections.defaultdict(list)
   for row in rows:
     runs[tuple(row[name] for name in _KEY)].append(row)

@@ -12,7 +12,6 @@ import sys
 import timeit
 
 os.environ['JAX_PLATFORMS'] = 'cpu'
-# pylint: disable=wrong-import-position
 import jax
 import jax.numpy as jnp
 import rlax

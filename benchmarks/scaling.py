@@ -87,7 +87,7 @@ class _Row(NamedTuple):
 
 def measure_alone(level_name, num_actors, num_groups, warm_up_s, window_s):
   """Steps environments with fixed actions; returns steps/s and busy cores."""
-  from scalable_agent import environments  # pylint: disable=g-import-not-at-top
+  from scalable_agent import environments
   settings = environments.EnvironmentSettings(num_action_repeats=1)
   stop = threading.Event()
   with contextlib.ExitStack() as stack:

@@ -27,7 +27,6 @@ import psutil
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 from scalable_agent.modes import running
 from scalable_agent.processes import programs
 

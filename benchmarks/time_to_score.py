@@ -49,7 +49,6 @@ import psutil
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(_ROOT), str(_ROOT / 'benchmarks')]
-# pylint: disable=wrong-import-position
 import peers
 from scalable_agent.modes import running
 import venvs
@@ -334,9 +333,9 @@ def table(rows: list[dict]) -> str:
 
 def plot(rows: list[dict], out: pathlib.Path, game: str, mark: float) -> None:
   """Draws the means of 100 games of a game's runs over minutes and frames."""
-  import matplotlib  # pylint: disable=g-import-not-at-top
+  import matplotlib
   matplotlib.use('Agg')
-  from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+  from matplotlib import pyplot as plt
   figure, axes = plt.subplots(
       1, 2, figsize=(11, 4.5), sharey=True, layout='constrained')
   seen = set()

@@ -33,7 +33,6 @@ import numpy as np
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _ROOT)
-# pylint: disable=wrong-import-position
 from scalable_agent import vtrace
 import tensorflow as tf
 import venvs

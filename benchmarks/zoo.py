@@ -27,7 +27,6 @@ import sys
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
-# pylint: disable=wrong-import-position
 from scalable_agent import zoo
 from scalable_agent.modes import loading
 from scalable_agent.runs import checkpointing

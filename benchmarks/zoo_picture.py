@@ -22,7 +22,6 @@ from PIL import Image
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
-# pylint: disable=wrong-import-position
 from scalable_agent import zoo
 from scalable_agent.modes import video
 from scalable_agent.settings import config as config_lib

@@ -102,9 +102,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def flags() -> str:
   """Returns a table of flags for each section of the settings."""
-  import dataclasses  # pylint: disable=g-import-not-at-top
+  import dataclasses
 
-  from scalable_agent.settings import sections  # pylint: disable=g-import-not-at-top
+  from scalable_agent.settings import sections
   seen: set[str] = set()
   parts = []
   for section in sections.SECTIONS:
@@ -415,7 +415,7 @@ def on_config(config):
 
 def on_files(files, config):
   """Adds pages, and copies of the files that pages link to."""
-  from mkdocs.structure.files import File  # pylint: disable=g-import-not-at-top
+  from mkdocs.structure.files import File
   for path, uri in _ROOT_PAGES.items():
     if not files.get_file_from_path(uri):
       files.append(File.generated(

@@ -39,7 +39,6 @@ from typing import TYPE_CHECKING
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT))
-# pylint: disable=wrong-import-position
 from absl import flags
 import ray
 from ray import tune
@@ -93,7 +92,7 @@ def train_interval(config: config_lib.Config, interval: int
     ConfigError: no episode has ended.
   """
   # Imported here: the process that watches the members needs no TensorFlow.
-  from scalable_agent.runs import training  # pylint: disable=g-import-not-at-top
+  from scalable_agent.runs import training
   stop = threading.Event()
   returns: collections.deque[float] = collections.deque(maxlen=_NUM_RETURNS)
   frames: list[int] = []

@@ -16,7 +16,7 @@ from scalable_agent.runs import metrics
 
 sys.path.insert(0, os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'benchmarks'))
-import ablation  # pylint: disable=g-import-not-at-top,wrong-import-position
+import ablation
 
 
 class FlagsTest(parameterized.TestCase):

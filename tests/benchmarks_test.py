@@ -25,7 +25,6 @@ from scalable_agent.modes import selftest_parts
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(_ROOT, 'benchmarks'),
                 os.path.join(_ROOT, 'benchmarks', 'peers')]
-# pylint: disable=g-import-not-at-top,wrong-import-position
 import off_policy
 import own_problems
 import products

@@ -563,7 +563,8 @@ MUTATIONS = (
         ('the flags of the advice count more',
          '{**advice.flags, **_given(config, level)}',
          '{**_given(config, level), **advice.flags}'),
-        ('all flags', 'and value != getattr(default, name)', ''),
+        ('all flags',
+         '          if getattr(config, name) != getattr(default, name)}', '}'),
     )),
     dict(file='modes/check',
          catches='test_the_command_is_one_of_a_shell_and_of_the_program', rows=(

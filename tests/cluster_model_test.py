@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(
     pathlib.Path(__file__).resolve().parent.parent / 'benchmarks'))
-import cluster  # pylint: disable=g-import-not-at-top,wrong-import-position
+import cluster
 
 
 class ModelTest(parameterized.TestCase):

@@ -18,7 +18,6 @@ from scalable_agent.experience import structs
 from scalable_agent.settings import config as config_lib
 
 ray = pytest.importorskip('ray')
-# pylint: disable=wrong-import-position
 from scalable_agent.distributed import central_actors
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew

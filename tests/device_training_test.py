@@ -36,7 +36,6 @@ def _installed(package):
 class ImportTest(absltest.TestCase):
 
   def _worker_output(self, learner, settings=_SETTINGS, **counters):
-    # pylint: disable-next=g-import-not-at-top
     import device_training
     out = pathlib.Path(self.create_tempdir().full_path)
     rng = np.random.RandomState(0)
@@ -54,7 +53,6 @@ class ImportTest(absltest.TestCase):
     return out, state
 
   def test_a_state_becomes_a_log_directory(self):
-    # pylint: disable=g-import-not-at-top
     import device_training
     from scalable_agent import algorithms
     from scalable_agent.runs import checkpointing
@@ -87,7 +85,6 @@ class ImportTest(absltest.TestCase):
       device_training.import_state(out, logdir)
 
   def test_another_agent_is_refused(self):
-    # pylint: disable=g-import-not-at-top
     import device_training
     from scalable_agent.runs import setup
     logdir = pathlib.Path(self.create_tempdir().full_path) / 'run'
@@ -101,7 +98,6 @@ class ImportTest(absltest.TestCase):
     self.assertFalse(logdir.exists())
 
   def test_groups_that_are_no_batches_are_refused(self):
-    # pylint: disable-next=g-import-not-at-top
     import device_training
     with self.assertRaisesRegex(SystemExit, 'a multiple of the batch size, 32'):
       device_training.export(pathlib.Path('/nowhere'), (
@@ -146,7 +142,6 @@ class _Counting:
 class GroupTest(absltest.TestCase):
 
   def test_unrolls(self):
-    # pylint: disable=g-import-not-at-top
     import device_training_worker
     import jax
     num_envs, length, size = 4, 3, 2
@@ -196,7 +191,6 @@ class GroupTest(absltest.TestCase):
       np.testing.assert_array_equal(truncation, 0 * time)
 
   def test_a_state_is_saved_and_resumed(self):
-    # pylint: disable=g-import-not-at-top
     import device_training_worker as worker
     folder, out = (pathlib.Path(self.create_tempdir().full_path)
                    for _ in range(2))

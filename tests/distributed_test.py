@@ -33,7 +33,6 @@ import tensorflow as tf
 import tree
 
 ray = pytest.importorskip('ray')
-# pylint: disable=wrong-import-position
 from ray import cluster_utils
 from scalable_agent.distributed import adder
 from scalable_agent.distributed import central_actors
@@ -447,7 +446,7 @@ class _Learner:
   """A learner of `collectives_test` in a process of the cluster."""
 
   def learn(self, adder, size, rank, case):
-    import collectives_test  # pylint: disable=g-import-not-at-top
+    import collectives_test
     from scalable_agent.distributed import ray_collectives
     collectives = ray_collectives.RayCollectives(adder, size, rank, 60.)
     assert collectives.total([1, rank]) == [size, sum(range(size))]
@@ -464,7 +463,7 @@ class RayCollectivesTest(parameterized.TestCase):
   @parameterized.parameters('words, Adam, clipped', 'words, RMSProp', 'mean')
   @pytest.mark.storm
   def test_two_equal_one_learner_of_the_whole_batch(self, case):
-    import collectives_test  # pylint: disable=g-import-not-at-top
+    import collectives_test
     one = collectives_test._learn(case, collectives.Alone())
     sums = ray.remote(adder.Adder).options(num_cpus=0).remote(2)
     learners = [ray.remote(_Learner).remote() for _ in range(2)]

@@ -24,7 +24,7 @@ from scalable_agent.settings import recipes
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / 'benchmarks'))
-import house  # pylint: disable=g-import-not-at-top,wrong-import-position
+import house
 
 _DOCS = _ROOT / 'docs'
 _PAGES = ('README.md', 'BUILD_NOTES.md', 'CHANGELOG.md', 'CONTRIBUTING.md',

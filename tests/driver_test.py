@@ -20,7 +20,6 @@ from scalable_agent.runs import reports
 from scalable_agent.settings import config as config_lib
 
 ray = pytest.importorskip('ray')
-# pylint: disable=wrong-import-position
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import driver
 from scalable_agent.distributed import hosts

@@ -560,9 +560,6 @@ MUTATIONS = (
          catches='test_all_games_are_played_again_after_a_loss', rows=(
         ('a loss of environments ends the games',
          'except errors.EnvironmentLostError:', 'except ZeroDivisionError:'),
-        ('cut games of a lost try count',
-         '    cut: list[int] = []\n    try:\n',
-         '    cut = locals().get("cut", [])\n    try:\n'),
     )),
     dict(file='runs/evaluation',
          catches='test_environments_that_are_always_lost_end_the_games', rows=(

@@ -25,7 +25,6 @@ import tensorflow as tf
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 if str(_ROOT) not in sys.path:
   sys.path.insert(0, str(_ROOT))
-# pylint: disable=wrong-import-position
 from examples import maze
 
 _BOARD = structs.ArraySpec((10, 5), np.dtype(np.float32))

@@ -13,7 +13,7 @@ from absl.testing import absltest
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / 'benchmarks'))
-import house  # pylint: disable=g-import-not-at-top,wrong-import-position
+import house
 
 # The number of a layer and its wings, the lowest layer first. A wing is a
 # folder or a module of the top folder. It imports only from wings in the lines

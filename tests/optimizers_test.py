@@ -484,14 +484,14 @@ MUTATIONS = (
     )),
     dict(file='learning/optimizers', catches='test_known_norm', rows=(
         ('clip_by_norm without 1e-6',
-         'tf.minimum(1.0, max_norm / (norm + 1e-6))',
-         'tf.minimum(1.0, max_norm / norm)'),
+         'tf.minimum(1.0, max_norm / (global_norm(gradients) + 1e-6))',
+         'tf.minimum(1.0, max_norm / global_norm(gradients))'),
         ('clip norm per tensor', 'x * tf.cast(scale, x.dtype), g)',
          'x * tf.minimum(1.0, max_norm / (tf.norm(x) + 1e-6)), g)'),
     )),
     dict(file='learning/optimizers', catches='test_small_norm_is_kept', rows=(
         ('clip_by_norm raises small gradients',
-         'tf.minimum(1.0, max_norm / (norm + 1e-6))',
+         'tf.minimum(1.0, max_norm / (global_norm(gradients) + 1e-6))',
          'max_norm / (norm + 1e-6)'),
     )),
     dict(file='learning/optimizers',

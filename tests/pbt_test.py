@@ -16,7 +16,6 @@ import pytest
 pytest.importorskip('ray.tune')
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / 'examples'))
-# pylint: disable=wrong-import-position
 import pbt
 
 

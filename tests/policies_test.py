@@ -220,7 +220,7 @@ class SharedPolicyTest(tf.test.TestCase, parameterized.TestCase):
     weights = lambda version, scale: structs.Weights(
         version, [tf.constant(scale)])
     self.assertEqual(shared.refresh(weights(0, 1.0)), 0)
-    step = lambda: shared.step(  # pylint: disable=g-long-lambda
+    step = lambda: shared.step(
         np.zeros([1], np.int32), _env_output([[5.0]]),
         shared.initial_state(1))[0].baseline
     self.assertAllEqual(step(), [5])

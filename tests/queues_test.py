@@ -14,7 +14,7 @@ def _in_thread(fn):
   def target():
     try:
       fn()
-    except BaseException as e:  # pylint: disable=broad-except
+    except BaseException as e:
       raised.append(e)
 
   thread = threading.Thread(target=target, daemon=True)

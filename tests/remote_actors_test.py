@@ -17,7 +17,6 @@ from scalable_agent.experience import unrolls
 from scalable_agent.settings import config as config_lib
 
 pytest.importorskip('ray')
-# pylint: disable=wrong-import-position
 from scalable_agent.distributed import cluster
 from scalable_agent.distributed import crew
 from scalable_agent.distributed import descriptions

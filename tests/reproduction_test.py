@@ -11,7 +11,6 @@ from absl.testing import parameterized
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / 'benchmarks'))
-# pylint: disable=wrong-import-position
 import reproduction
 import reproduction_reference
 

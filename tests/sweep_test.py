@@ -24,7 +24,6 @@ from scalable_agent.modes import sweep
 _BENCHMARKS = os.path.join(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))), 'benchmarks')
 sys.path.insert(0, _BENCHMARKS)
-# pylint: disable=g-import-not-at-top,wrong-import-position
 import time_to_score
 
 _SPACE = {'a': ['1', '2', '3'], 'b': ['x', 'y']}

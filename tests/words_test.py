@@ -12,7 +12,7 @@ from absl.testing import absltest
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / 'benchmarks'))
-import house  # pylint: disable=g-import-not-at-top,wrong-import-position
+import house
 
 # A text begins with its subject. These words hide the subject.
 _HEADLESS = frozenset(('What', 'Those', 'That', 'Others', 'It'))

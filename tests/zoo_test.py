@@ -280,7 +280,7 @@ class MakeTest(absltest.TestCase):
 
   def test_an_agent_is_made_from_a_log_directory(self):
     sys.path.insert(0, str(_ROOT / 'benchmarks'))
-    import zoo as make_zoo  # pylint: disable=g-import-not-at-top
+    import zoo as make_zoo
     source = self.create_tempdir().full_path
     folder = self.create_tempdir().full_path
     with contextlib.redirect_stdout(io.StringIO()):
@@ -308,7 +308,7 @@ class FromZooTest(absltest.TestCase):
     self._logdir = pathlib.Path(self.create_tempdir().full_path) / 'run'
 
   def test_training_resumes_from_an_agent(self):
-    import from_zoo  # pylint: disable=g-import-not-at-top
+    import from_zoo
     from_zoo.make('catch', self._logdir)
     with np.load(weights.path(zoo.folder('zoo:catch'))) as arrays:
       frames = int(arrays['num_env_frames'])
@@ -332,7 +332,7 @@ class FromZooTest(absltest.TestCase):
       from_zoo.make('catch', self._logdir)
 
   def test_agents_without_all_weights_are_refused(self):
-    import from_zoo  # pylint: disable=g-import-not-at-top
+    import from_zoo
     with self.assertRaisesRegex(SystemExit, 'lacks weights'):
       from_zoo.make('pendulum', self._logdir)
     self.assertFalse(self._logdir.exists())

@@ -21,7 +21,6 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.insert(0, _ROOT)
 # experiment.main, which sets this variable, is not called here.
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
-# pylint: disable=wrong-import-position
 import numpy as np
 from scalable_agent import experiment
 from scalable_agent import replay as replay_lib

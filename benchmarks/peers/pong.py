@@ -82,8 +82,8 @@ class Pong:
   """One game, for peers that step environments one by one."""
 
   def __init__(self, seed, game=_GAME):
-    import ale_py  # pylint: disable=g-import-not-at-top
-    import cv2  # pylint: disable=g-import-not-at-top
+    import ale_py
+    import cv2
     cv2.setNumThreads(1)
     self._resize = lambda frame: cv2.resize(
         frame, OBSERVATION_SHAPE[1:], interpolation=cv2.INTER_AREA)
@@ -167,8 +167,8 @@ def make_vector(num_envs, num_threads, autoreset_mode=None, game=_GAME,
     game: the ROM.
     **kwargs: further arguments of ALE's vector.
   """
-  from ale_py import vector_env  # pylint: disable=g-import-not-at-top
-  import gymnasium  # pylint: disable=g-import-not-at-top
+  from ale_py import vector_env
+  import gymnasium
   modes = gymnasium.vector.AutoresetMode
   autoreset_mode = autoreset_mode or modes.SAME_STEP
 

@@ -339,5 +339,5 @@ class Service:
         self._batcher.set_outputs(tree.flatten(result), computation_id)
         # Otherwise both stay in memory during the wait for the next batch.
         del inputs, result
-    except BaseException as e:  # pylint: disable=broad-except
+    except BaseException as e:
       self._batcher.fail(e)  # Does nothing if the batcher raised the error.

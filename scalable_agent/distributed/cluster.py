@@ -109,7 +109,7 @@ def _start(start: Callable[[], object]) -> None:
       with signals.blocked(signal.SIGHUP):
         start()
       return
-    except Exception as e:  # pylint: disable=broad-exception-caught
+    except Exception as e:
       if type(e) is not Exception:  # ray has no class for a failed start.
         raise
       ray.shutdown()

@@ -45,7 +45,7 @@ def look_up(level_name: str, settings: EnvironmentSettings) -> str:
         'atari57 is a suite. Here, name its levels one by one: see '
         'scores.atari57.LEVELS.')
   try:
-    import ale_py  # pylint: disable=g-import-not-at-top
+    import ale_py
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'{level_name} needs ale-py: pip install "scalable_agent[atari]".'
@@ -173,7 +173,7 @@ def make_part(
     **overrides: object) -> gymnasium.vector.VectorEnv:
   """Returns ALE's vector of one game; `overrides` replace arguments of ALE."""
   # If ale-py is missing, `look_up` has raised an error.
-  from ale_py import vector_env  # pylint: disable=g-import-not-at-top
+  from ale_py import vector_env
 
   options = dict(
       num_threads=num_threads,

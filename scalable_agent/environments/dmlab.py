@@ -191,7 +191,7 @@ class DmLab(gymnasium.Env):
       self._temp_folder.cleanup()
 
   def _start(self) -> _Lab:
-    import deepmind_lab  # pylint: disable=g-import-not-at-top
+    import deepmind_lab
     # Each Lab needs its own folder, since maps have the same name in each Lab.
     self._temp_folder = tempfile.TemporaryDirectory(
         prefix='lab_', dir=processes.directory(), ignore_cleanup_errors=True)

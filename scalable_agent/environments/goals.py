@@ -204,7 +204,7 @@ def _agree(at_once: GoalFunction, one_by_one: GoalFunction,
   expected = one_by_one(achieved, desired)
   try:
     found = at_once(achieved, desired)
-  except Exception:  # pylint: disable=broad-except
+  except Exception:
     return False  # The method does not accept a batch of goals.
   return found.shape == expected.shape and np.allclose(
       found, expected, equal_nan=True)

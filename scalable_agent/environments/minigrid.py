@@ -101,7 +101,6 @@ class PixelsAndMission(gymnasium.Wrapper):
 def _tile(object_type: int, color: int, state: int,
           has_agent: bool) -> np.ndarray:
   """Returns MiniGrid's picture of an encoded cell, uint8 `[8, 8, 3]`."""
-  # pylint: disable=g-import-not-at-top
   from minigrid.core import grid
   from minigrid.core import world_object
   return grid.Grid.render_tile(

@@ -67,7 +67,7 @@ class VideoWriter:
 
   def __init__(self, path: str, frames_per_s: float):
     """Opens the file; the extension of `path` decides about the format."""
-    import imageio.v2  # pylint: disable=g-import-not-at-top
+    import imageio.v2
     self._path = path
     options: dict[str, Any]
     if path.endswith('.gif'):
@@ -307,7 +307,6 @@ def _resize(picture: np.ndarray) -> np.ndarray:
 def _with_text(picture: np.ndarray, text: str) -> np.ndarray:
   if not text:
     return picture
-  # pylint: disable=g-import-not-at-top
   from PIL import Image
   from PIL import ImageDraw
   image = Image.fromarray(picture)
@@ -324,7 +323,7 @@ def _meanings(env: gymnasium.Env) -> list[str] | None:
 
 
 def _atari_meanings(env: gymnasium.vector.VectorEnv) -> list[str]:
-  from ale_py import Action  # pylint: disable=g-import-not-at-top
+  from ale_py import Action
   return [Action(action).name for action in env.ale.get_action_set()]
 
 

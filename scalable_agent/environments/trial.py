@@ -329,7 +329,7 @@ class Trial:
     try:
       env_checker.check_env(
           env.unwrapped, skip_render_check=True, skip_close_check=True)
-    except Exception as e:  # pylint: disable=broad-except
+    except Exception as e:
       return ' '.join(user_code.report(e).text.split())
     return ''
 

@@ -153,7 +153,7 @@ class Screen(gymnasium.Wrapper):
     height, width, _ = self.observation_space.shape
     if screen.shape[:2] == (height, width):
       return screen
-    import pygame  # pylint: disable=g-import-not-at-top
+    import pygame
     surface = pygame.image.frombuffer(
         np.ascontiguousarray(screen).data, screen.shape[1::-1], 'RGB')
     surface = pygame.transform.smoothscale(surface, (width, height))

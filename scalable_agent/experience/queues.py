@@ -89,7 +89,7 @@ class BoundedQueue(Generic[_T]):
       yield
     except QueueClosed:
       pass
-    except BaseException as e:  # pylint: disable=broad-except
+    except BaseException as e:
       self.fail(e)
 
   def _wait(self, ready: Callable[[], object],

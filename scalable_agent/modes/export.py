@@ -307,7 +307,7 @@ def _add_tflite(module: ExportedAgent, directory: str, is_wanted: bool) -> str:
           saved, signature_keys=[_GREEDY]).convert()
   except (OSError, MemoryError, tf.errors.ResourceExhaustedError):
     raise  # These errors have nothing to do with the network.
-  except Exception as e:  # pylint: disable=broad-except
+  except Exception as e:
     reason = next((line for line in str(e).splitlines() if line.strip()),
                   type(e).__name__)
     if is_wanted:

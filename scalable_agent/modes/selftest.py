@@ -153,7 +153,7 @@ def test(on_device: _OnDevice, rates: Mapping[str, float],
 def _num_operations(part: selftest_parts.Part) -> int:
   try:
     return part.num_operations()
-  except Exception as e:  # pylint: disable=broad-except
+  except Exception as e:
     # The numbers are tested without a share.
     print(f'The operations of {part.name} could not be counted: {e!r}')
     return 0

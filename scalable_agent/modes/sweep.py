@@ -217,9 +217,9 @@ def rows(trials: list[Trial], sweep: Sweep,
 
 def plot(trials: list[Trial], sweep: Sweep, path: pathlib.Path) -> None:
   """Draws the means of 100 returns over frames; names the best trials."""
-  import matplotlib  # pylint: disable=g-import-not-at-top
+  import matplotlib
   matplotlib.use('Agg')
-  from matplotlib import pyplot as plt  # pylint: disable=g-import-not-at-top
+  from matplotlib import pyplot as plt
   figure, axis = plt.subplots(figsize=(9, 5), layout='tight')
   curves = [(trial, e) for trial in trials
             if len(e := sweep.episodes(trial)) >= running.NUM_EPISODES]

@@ -129,7 +129,7 @@ def _keep(path: str, stem: str, rank: str, game_return: float) -> str:
 
 def _check_readable(path: str) -> None:
   """Raises OSError if a video is damaged: the encoder reports no errors."""
-  import imageio.v2  # pylint: disable=g-import-not-at-top
+  import imageio.v2
   try:
     with imageio.v2.get_reader(path) as reader:
       reader.get_data(0)

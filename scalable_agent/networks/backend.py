@@ -19,7 +19,7 @@ def _check() -> None:
     # The older Keras has no `config`. Without its backend, Keras 3 raises
     # errors of several kinds.
     is_right = tf.keras.config.backend() == _VARIABLES['KERAS_BACKEND']
-  except Exception:  # pylint: disable=broad-except
+  except Exception:
     is_right = False
   if not is_right:
     given = ' '.join(

@@ -128,5 +128,5 @@ def _try(call: Callable[..., object], *args: object
     return call(*args), None
   except errors.UserError as e:
     return None, e
-  except Exception as e:  # pylint: disable=broad-except
+  except Exception as e:
     return None, user_code.report(e)

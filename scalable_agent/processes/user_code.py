@@ -65,7 +65,7 @@ def report(error: BaseException,
   """
   try:
     message = str(error)[:_MAX_MESSAGE_LENGTH]
-  except Exception:  # pylint: disable=broad-except
+  except Exception:
     message = '(no text)'
   frames = traceback.extract_tb(error.__traceback__)
   theirs = [frame for frame in frames
@@ -120,7 +120,7 @@ def errors_of_close_ignored(is_silent: bool = True) -> Iterator[None]:
   """Ignores errors raised within by an environment's `close`."""
   try:
     yield
-  except Exception as e:  # pylint: disable=broad-except
+  except Exception as e:
     if not is_silent:
       print(f'An environment could not be closed: {report(e).text}',
             file=sys.stderr, flush=True)

@@ -290,7 +290,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
         else:
           _step(envs[i], exchange, index)
         exchange.status[index] = DONE
-      except Exception as e:  # pylint: disable=broad-except
+      except Exception as e:
         name = 'reset' if command == _RESET else 'step'
         text = user_code.report(e, command and envs[i], name).to_bytes(
             MAX_REPORT_BYTES)

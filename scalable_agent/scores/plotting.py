@@ -340,8 +340,8 @@ def _draw_published(axes: Sequence['Axes'], suite: suites.Suite,
 
 def _import_matplotlib() -> tuple[types.ModuleType, types.ModuleType]:
   try:
-    from matplotlib import figure  # pylint: disable=g-import-not-at-top
-    from matplotlib import ticker  # pylint: disable=g-import-not-at-top
+    from matplotlib import figure
+    from matplotlib import ticker
   except ImportError as e:
     raise errors.ConfigError('--mode=plot needs matplotlib: pip install '
                              '"scalable_agent[plot]".') from e

@@ -53,7 +53,7 @@ def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
     print('The picture of statistics over seeds omits groups without several '
           f'seeds and a scale for all levels: {", ".join(omitted)}.')
   drawn = _of_first_scale(drawn)
-  from matplotlib import figure as figure_lib  # pylint: disable=g-import-not-at-top
+  from matplotlib import figure as figure_lib
   figure = figure_lib.Figure(figsize=(18, 5), layout='constrained')
   _draw(figure.subplots(1, 3), drawn, grid, at_grid)
   return figure

@@ -20,7 +20,7 @@ class Served:
     except Exception:
       try:
         self.close()
-      except Exception:  # pylint: disable=broad-except
+      except Exception:
         pass  # The first error is the one to show.
       raise
 
