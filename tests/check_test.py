@@ -206,6 +206,19 @@ class ErrorsTest(parameterized.TestCase):
     self.assertIn('gymnasium', e.exception.frames)
 
   @parameterized.parameters(
+      ('MaskedParts', r'action_mask +Tuple\(.*; seen 0 to 1'),
+      ('ListOfParts', r'1 +Discrete\(3\); seen 1'))
+  def test_tuples(self, name, pattern):
+    self.assertRegex(_check(f'fake_environments:fake/{name}-v0')[1], pattern)
+
+  def test_rare_rewards_are_some(self):
+    rewards = np.zeros(1000)
+    for share, text in ((0, '100'), (4, 'over 99'), (20, '98')):
+      rewards[:share] = 1.
+      self.assertIn(f'; {text} % are 0', dict(
+          check._report(_facts(rewards=rewards)))['rewards'])
+
+  @parameterized.parameters(
       ('ALE/Pong-v5', errors.EnvironmentSpecError, 'needs no check'),
       ('catch,memory', errors.ConfigError, 'plays one level'),
       ('explore_goal_locations_small', errors.ConfigError, 'needs no check'),
@@ -214,7 +227,11 @@ class ErrorsTest(parameterized.TestCase):
       ('envs.py:Mine-v0', errors.UnknownLevelError, 'write envs:Mine-v0'),
       ('.envs:Mine-v0', errors.UnknownLevelError, 'write envs:Mine-v0'),
       ('fake_environments:fake/NoActions-v0', errors.EnvironmentSpecError,
-       'nothing to choose'))
+       'nothing to choose'),
+      ('fake_environments:fake/NothingToDo-v0', errors.EnvironmentSpecError,
+       'nothing to choose'),
+      ('fake_environments:fake/OwnSpace-v0', errors.EnvironmentSpecError,
+       'an ObservationWrapper of gymnasium that returns a Box'))
   def test_levels_that_cannot_be_checked(self, level, kind, text):
     with self.assertRaisesRegex(kind, text) as e:
       _check(level)
@@ -346,7 +363,11 @@ class AdviceTest(parameterized.TestCase):
       (_continuous(rewards=np.full(100, 5.)), {'reward_scale': '0.2'}),
       (_continuous(rewards=np.array([-8., 10., 0.])), {'reward_scale': '0.1'}),
       (_continuous(rewards=np.full(100, -2500.)), {'reward_scale': '0.0004'}),
-      (_facts(rewards=np.full(100, 9.)), {}))
+      (_facts(rewards=np.full(100, 9.)), {}),
+      (_facts(lengths=[]), {
+          'environment_kwargs': '{"max_episode_steps": 1000}'}),
+      (_facts(lengths=[], has_time_limit=True), {}),
+      (_facts(lengths=[], has_time_limit=None), {}))
   def test_flags(self, facts, flags):
     self.assertEqual(check.advise(facts).flags, flags)
 
@@ -499,7 +520,8 @@ MUTATIONS = (
          '\n'),
     )),
     dict(file='modes/check', catches='test_remarks', rows=(
-        ('time limits are not known', ' and facts.has_time_limit is False',
+        ('time limits are not known',
+         '> 1 and facts.has_time_limit is False',
          ''),
         ('cut episodes do not count',
          'and facts.num_terminated == len(facts.lengths)', ''),

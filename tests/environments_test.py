@@ -1010,6 +1010,21 @@ class GroupsTest(parameterized.TestCase):
       self.make_groups(levels, 2)
     self.assertEmpty(multiprocessing.active_children())
 
+  @parameterized.parameters(1, 2)
+  def test_counts_that_do_not_begin_with_the_same_number(self, num_groups):
+    with self.assertRaisesRegex(
+        errors.EnvironmentSpecError,
+        r'different observations, .*Discrete\(4\).* Discrete\(4, start=3\)'):
+      self.make_groups(
+          ['fake/PlaceFromZero-v0', 'fake/PlaceFromThree-v0'], num_groups)
+
+  def test_names_of_packages_in_modules_of_users(self):
+    for name in 'VizdoomFake-v0', 'MinAtar/Fake-v0':
+      env = environments.make_vec(
+          [f'fake_environments:{name}'], [1], _SETTINGS)
+      self.addCleanup(env.close)
+      self.assertEqual(env.spec.observation.shape, (1,))
+
   def test_groups_are_closed_when_one_fails(self):
     with self.assertRaises(errors.EnvironmentProcessError):
       self.make_groups(['fake/Plain-v0', 'fake/RaisesAtStart-v0'], 2)

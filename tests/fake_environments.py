@@ -839,6 +839,78 @@ class TupleOfParts(Sampled):
       *(spaces.Box(0, i, (1,), np.float32) for i in range(1, 11))])
 
 
+class GoalsInArrays(Goals):
+  """Each reward is an array of one number."""
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    return np.reshape(super().compute_reward(
+        achieved_goal, desired_goal, info), [-1])
+
+  def step(self, action):
+    observation, reward, *rest = super().step(action)
+    return observation, np.reshape(reward, [1]), *rest
+
+
+class OddForms(_Fake):
+  """Results whose forms trainings accept, and gymnasium's vectors do not."""
+  observation_space = spaces.Box(0, 255, (3,), np.uint8)
+
+  def reset(self, *, seed=None, options=None):
+    self._steps = 0
+    return [0, 100, 200], {'a': 2**70}
+
+  def step(self, action):
+    self._steps += 1
+    return [self._steps, 100, 200], np.array([1.]), self._steps == 3, False, {
+        'a': 2**70}
+
+
+class ListOfParts(_Fake):
+  """A tuple, returned as a list."""
+  observation_space = spaces.Tuple([
+      spaces.Box(-1, 1, (2,), np.float32), spaces.Discrete(3)])
+
+  def _observation(self):
+    return [np.zeros(2, np.float32), 1]
+
+
+class NothingToDo(_Fake):
+  action_space = spaces.MultiDiscrete(np.zeros(0, np.int64))
+
+
+class OwnSpace(_Fake):
+  observation_space = spaces.Dict({'a': type('Own', (spaces.Space,), {})()})
+
+
+class PlaceFromZero(_Fake):
+  observation_space = spaces.Discrete(4)
+
+  def _observation(self):
+    return int(self.observation_space.start)
+
+
+class PlaceFromThree(PlaceFromZero):
+  observation_space = spaces.Discrete(4, start=3)
+
+
+def _minigrid(wrapper):
+  """Returns a function that makes a level of MiniGrid, in a wrapper."""
+
+  def make(**kwargs):
+    from minigrid import wrappers  # Few tests need the package.
+    env = gymnasium.make('MiniGrid-Empty-5x5-v0', **kwargs)
+    return getattr(wrappers, wrapper)(env) if wrapper else env.unwrapped
+
+  return make
+
+
+gymnasium.register('MiniGridFake-v0', f'{__name__}:Plain')
+gymnasium.register('VizdoomFake-v0', f'{__name__}:Plain')
+gymnasium.register('MinAtar/Fake-v0', f'{__name__}:Plain')
+for _name, _wrapper in (('Own', ''), ('Image', 'ImgObsWrapper'),
+                        ('Whole', 'FullyObsWrapper')):
+  gymnasium.register(f'MiniGrid-Fake{_name}-v0', _minigrid(_wrapper))
+
 for _class in list(globals().values()):
   if (isinstance(_class, type) and issubclass(_class, _Fake)
       and not _class.__name__.startswith('_')):

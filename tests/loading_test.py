@@ -14,6 +14,7 @@ import tempfile
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import fake_environments
 import gymnasium
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ import scalable_agent
 from scalable_agent import errors
 from scalable_agent.environments import from_gymnasium
 from scalable_agent.experience import structs
+from scalable_agent.modes import loading
 from scalable_agent.modes import test
 import tensorflow as tf
 
@@ -69,7 +71,34 @@ class _Closable(_Growing):
     self.is_closed = True
 
 
+class NumbersTest(parameterized.TestCase):
+
+  def test_numbers_that_the_dtype_holds(self):
+    spec = structs.ArraySpec((3,), np.dtype(np.uint8))
+    for numbers in [0, 255, 7], [0., 255., 7.]:
+      array = loading._as_spec([numbers], spec, 1)
+      self.assertEqual((array.dtype, array.tolist()), (np.uint8, [[0, 255, 7]]))
+
+  @parameterized.parameters(
+      ([0.5, 1, 1], 'uint8, .* finite and whole numbers'),
+      ([np.nan, 1, 1], 'uint8, .* finite and whole numbers'),
+      ([np.inf, 1, 1], 'finite'), ([300, 1, 1], 'the number 300'),
+      ([-1, 1, 1], 'the number -1'))
+  def test_numbers_that_the_dtype_does_not_hold(self, numbers, message):
+    with self.assertRaisesRegex(errors.EnvironmentSpecError, message):
+      loading._as_spec(
+          [numbers], structs.ArraySpec((3,), np.dtype(np.uint8)), 1)
+
+
 class GivenTest(parameterized.TestCase):
+
+  def test_forms_that_trainings_accept(self):
+    flow = from_gymnasium.wrap(fake_environments.OddForms())
+    self.assertEqual(flow.initial().observation.tolist(), [[0, 100, 200]])
+    outputs = [flow.step(np.zeros([1], np.int32)) for _ in range(3)]
+    self.assertEqual([o.reward.tolist() for o in outputs], [[1.]] * 3)
+    self.assertEqual([bool(o.done[0]) for o in outputs], [False, False, True])
+    self.assertEqual([o.observation[0, 0] for o in outputs], [1, 2, 0])
 
   def test_the_environment_of_the_caller_stays_as_it_is(self):
     env = _Closable()
@@ -258,6 +287,9 @@ class LoadTest(parameterized.TestCase):
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError, r'shape \[2, 4\], not \[4\]'):
       agent.step(np.ones(4), state)
+    with self.assertRaisesRegex(
+        errors.EnvironmentSpecError, 'must be float32.*: finite'):
+      agent.step(np.full([2, 4], np.nan), state)
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError,
         r'observations float32 \[4\], but Pendulum-v1 has observations '

@@ -11,6 +11,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import environment_contract
 import gymnasium
+from minigrid import minigrid_env
 from minigrid import wrappers
 import numpy as np
 from scalable_agent import environments
@@ -20,12 +21,15 @@ from scalable_agent.environments import minigrid
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
 
 
-class Wordy(gymnasium.Env):
+class Wordy(minigrid_env.MiniGridEnv):
   """Looks like a level; missions are one letter longer in every episode."""
   observation_space = gymnasium.spaces.Dict({
       'image': gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8),
       'mission': gymnasium.spaces.Text(1000)})
   action_space = gymnasium.spaces.Discrete(2)
+
+  def __init__(self):
+    self.carrying = None
 
   def reset(self, *, seed=None, options=None):
     print('Sampling rejected')
@@ -121,6 +125,29 @@ class MiniGridTest(parameterized.TestCase):
     with contextlib.redirect_stdout(io.StringIO()):
       lengths = [len(env.reset(seed=seed)[0]['mission']) for seed in range(60)]
     self.assertBetween(max(lengths), 100, len(longest))
+
+  def test_own_levels(self):
+    spec = lambda name: environments.make_vec(
+        [f'fake_environments:{name}'], [1], _SETTINGS).spec.observation
+    self.assertEqual(spec('MiniGrid-FakeOwn-v0')['frame'].shape, (56, 56, 3))
+    self.assertEqual(spec('MiniGrid-FakeImage-v0').shape, (7, 7, 3))
+    self.assertEqual(spec('MiniGridFake-v0'), spec('fake/Plain-v0'))
+    with self.assertRaisesRegex(
+        errors.EnvironmentSpecError, 'image.*mission.*ObservationWrapper'):
+      spec('MiniGrid-FakeWhole-v0')  # Not the view of the agent.
+
+  def test_what_the_agent_carries_is_seen_at_once(self):
+    level = 'BabyAI-PutNextS5N2Carrying-v0'
+    env = environments.make_vec([level], [3], _SETTINGS)
+    self.addCleanup(env.close)
+    own = gymnasium.make(level).unwrapped
+    own.reset(seed=3)
+    self.assertIsNotNone(own.carrying)
+    view = own.gen_obs()['image']
+    frame = env.initial().observation['frame'][0]
+    np.testing.assert_array_equal(frame, np.vstack([np.hstack([
+        minigrid._tile(*map(int, view[i, j]), (i, j) == (3, 6))
+        for i in range(7)]) for j in range(7)]).astype(np.uint8))
 
   def test_mission_is_whole_or_an_error(self):
     env = environments.make_vec(['MiniGrid-Wordy-v0'], [1], _SETTINGS)

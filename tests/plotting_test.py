@@ -448,7 +448,8 @@ class PlottingTest(parameterized.TestCase):
     for logdirs, labels in (
         (['/x/a', 'b/'], ['a', 'b']), (['x/a', 'y/a'], ['x/a', 'y/a']),
         (['/x/s/l/seed1', '/x/s/m/seed1'], ['l/seed1', 'm/seed1']),
-        (['a', 'a'], ['a', 'a']), (['/x/a', '/a'], ['x/a', 'a'])):
+        (['a', 'a'], ['a', 'a']), (['/x/a', '/a'], ['x/a', 'a']),
+        (['/x/_a', '/x/b'], [' _a', 'b'])):
       self.assertEqual(comparing.labels(logdirs), labels)
 
   def test_errors_are_one_line(self):

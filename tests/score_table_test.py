@@ -414,6 +414,16 @@ class FormatsTest(absltest.TestCase):
     self.assertEqual(median['value'], '59.7')
     self.assertTrue(all(r['source'] for r in rows if r['agent'] != 'yours'))
 
+  def test_levels_that_were_trained_together_share_the_frames(self):
+    levels = ['HalfCheetah-v5', 'Hopper-v5']
+    for trained_on, num_steps in ((levels[0], 1_000_000),
+                                  (','.join(levels), 500_000)):
+      table = _table({levels[0]: [5.] * 30}, _run(
+          num_env_frames=1_000_000, trained_on=trained_on,
+          level_name=levels[0], algorithm='sac', num_action_repeats=1))
+      [comparison] = table.comparisons
+      self.assertEqual(comparison.num_agent_steps, num_steps)
+
   def test_level_without_published_scores(self):
     table = _table({'CartPole-v1': [500.] * 30}, _run(
         level_name='CartPole-v1', trained_on='CartPole-v1'))

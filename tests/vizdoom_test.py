@@ -38,6 +38,17 @@ class VizdoomTest(parameterized.TestCase):
     self.addCleanup(env.close)
     return env
 
+  def test_a_limit_of_gymnasium_shows_the_last_screen(self):
+    settings = environments.EnvironmentSettings(
+        num_action_repeats=4, width=160, height=120,
+        environment_kwargs={'max_episode_steps': 5})
+    env = self.make('VizdoomHealthGathering-v1', [1], settings)
+    env.initial()
+    outputs = [env.step(np.array([1])) for _ in range(5)]
+    self.assertTrue(outputs[-1].truncated[0])
+    self.assertTrue((outputs[-1].last_observation[0]
+                     != outputs[-2].observation[0]).any())
+
   @parameterized.parameters(
       ('VizdoomBasic-v1', 4), ('VizdoomHealthGathering-v1', 6))
   @pytest.mark.slow

@@ -8,6 +8,7 @@ from scalable_agent.environments import base
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
 from scalable_agent.processes import shared_arrays
+from scalable_agent.processes import user_code
 
 _AutoresetMode = gymnasium.vector.AutoresetMode
 
@@ -20,26 +21,56 @@ def wrap(env: gymnasium.Env | gymnasium.vector.VectorEnv
   does not support. The caller closes `env`; the wrapper need not be closed.
   """
   name = str(env.spec.id if env.spec else type(env.unwrapped).__name__)
-  if not isinstance(env, gymnasium.vector.VectorEnv):
-    alone = _Alone(env)
-    env = gymnasium.vector.SyncVectorEnv(
-        [lambda: alone], autoreset_mode=_AutoresetMode.DISABLED)
-  return base.FlowEnvironment(WrappedVector(env, name), [name] * env.num_envs)
+  if isinstance(env, gymnasium.vector.VectorEnv):
+    return base.FlowEnvironment(WrappedVector(env, name), [name] * env.num_envs)
+  return base.FlowEnvironment(WrappedEnvironment(env, name), [name])
 
 
-class _Alone(gymnasium.Wrapper):
-  """Keeps the environment of the caller as it is within a vector.
+class WrappedEnvironment:
+  """An environment of gymnasium; implements `base.VectorEnvironment`.
 
-  A vector writes into the metadata of its environments, which the class of an
-  environment shares, and closes its environments when it is deleted.
+  Results of `reset` and `step` may have the forms that trainings accept.
+  Actions are not repeated.
   """
 
-  def __init__(self, env: gymnasium.Env):
-    super().__init__(env)
-    self.metadata = dict(env.metadata)
+  def __init__(self, env: gymnasium.Env, level_name: str):
+    """Wraps an environment; `level_name` is for errors."""
+    self._env = env
+    action = spaces.action_spec(env.action_space, level_name)
+    self._layout = spaces.layout(env.observation_space, action, level_name)
+    self._encode = spaces.Encoder(env.observation_space, env.action_space)
+    self.spec = structs.EnvironmentSpec(self._layout.spec, action, 1)
+
+  def initial(self) -> base.Observation:
+    """See `base.VectorEnvironment`; does not seed the environment."""
+    return self._convert(self._env.reset()[0])
+
+  def step(self, actions: np.ndarray) -> base.VectorStep:
+    """Steps the environment, and resets the environment after an episode.
+
+    `last_observation` is the first observation of the next episode, as in
+    `WrappedVector`.
+    """
+    [action] = spaces.to_space(actions, self._env.action_space)
+    observation, reward, terminated, truncated, _ = self._env.step(
+        action.copy())
+    done = bool(terminated or truncated)
+    if done:
+      observation, _ = self._env.reset()
+    number = user_code.number_of_reward(reward)
+    is_done, arrays = np.array([done]), self._convert(observation)
+    return base.VectorStep(
+        np.array([number], np.float32), is_done, is_done, arrays,
+        np.array([done and not terminated]), arrays if done else ())
 
   def close(self) -> None:
     """Does nothing: the caller closes the environment."""
+
+  def _convert(self, observation: structs.Nest) -> base.Observation:
+    arrays = {name: np.zeros([1, *spec.shape], spec.dtype)
+              for name, spec in self._layout.arrays.items()}
+    shared_arrays.write(arrays, 0, self._encode(observation))
+    return self._layout.decode(arrays)
 
 
 class WrappedVector:

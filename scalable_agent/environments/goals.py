@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.environments import spaces
+from scalable_agent.processes import user_code
 
 # A function of achieved goals, `[N, ...]`, and desired goals, `[N, ...]`, to
 # rewards, float32 `[N]`, or to ends of episodes, bool `[N]`.
@@ -92,14 +93,15 @@ def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
     result = step(action)
     if next(is_reached):
       result = _at_goal(inner, result)
-    rewards.append(float(result[1]))
+    rewards.append(user_code.number_of_reward(result[1]))
     return result
 
   vars(inner)['step'] = noted
-  for _, reward, *_ in _random_steps(env):
-    if len(rewards) != 1 or not np.isclose(float(reward), rewards[0]):
+  for _, raw_reward, *_ in _random_steps(env):
+    reward = user_code.number_of_reward(raw_reward)
+    if len(rewards) != 1 or not np.isclose(reward, rewards[0]):
       raise errors.EnvironmentSpecError(
-          f'A wrapper of {level_name} makes the reward {float(reward):g} of '
+          f'A wrapper of {level_name} makes the reward {reward:g} of '
           f'{" and ".join(f"{r:g}" for r in rewards)}, which compute_reward '
           'does not know: change compute_reward as well, or leave out '
           '--hindsight.')
@@ -110,12 +112,14 @@ def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
 def _compare_rewards(level_name: str, env: gymnasium.Env) -> None:
   """Prints a warning if random steps have other rewards than their goals."""
   compute_reward = env.get_wrapper_attr('compute_reward')
-  for number, (observation, reward, *_) in enumerate(_random_steps(env), 1):
+  for number, (observation, raw_reward, *_) in enumerate(
+      _random_steps(env), 1):
     assert isinstance(observation, dict)
-    computed = float(compute_reward(
+    reward = user_code.number_of_reward(raw_reward)
+    computed = user_code.number_of_reward(compute_reward(
         observation['achieved_goal'], observation['desired_goal'], {}))
-    if not np.isclose(float(reward), computed):
-      print(f'Step {number} of {level_name} had the reward {float(reward):g}, '
+    if not np.isclose(reward, computed):
+      print(f'Step {number} of {level_name} had the reward {reward:g}, '
             f'but compute_reward returns {computed:g} for its goals: '
             '--hindsight mixes both rewards. Return compute_reward in step.',
             flush=True)
@@ -168,11 +172,12 @@ def _batch_function(
   """
 
   def at_once(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-    return np.asarray(method(achieved, desired, {}), dtype)
+    return np.ravel(np.asarray(method(achieved, desired, {}), dtype))
 
   def one_by_one(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-    return np.array([method(a, d, {})
-                     for a, d in zip(achieved, desired, strict=True)], dtype)
+    return np.ravel(np.array([
+        method(a, d, {}) for a, d in zip(achieved, desired, strict=True)],
+                             dtype))
 
   compute = at_once if _agree(at_once, one_by_one, goals) else one_by_one
 

@@ -32,25 +32,51 @@ _UP = 3
 
 _PACKAGE = registry.Package(
     'minigrid', 'minigrid', 'minigrid', ('minigrid', 'babyai'))
-is_level = _PACKAGE.is_level
 known_levels = _PACKAGE.known_levels
+
+
+def is_level(level_name: str) -> bool:
+  """Whether a name is that of a level of MiniGrid, also of a user's own."""
+  return _PACKAGE.is_level(level_name.rpartition(':')[2])
 
 
 def look_up(
     level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
-  spec = _PACKAGE.look_up(level_name, settings)
-  if settings.num_action_repeats != 1:
+  is_of_package = _PACKAGE.is_level(level_name)
+  spec = (_PACKAGE if is_of_package else registry).look_up(level_name, settings)
+  if is_of_package:
+    spec = dataclasses.replace(spec, disable_env_checker=True)
+  return functools.partial(
+      _make, spec, settings.kwargs, settings.num_action_repeats)
+
+
+def _make(spec: registry.Spec, kwargs: Mapping[str, object],
+          num_action_repeats: int) -> gymnasium.Env:
+  env = registry.make(spec, kwargs)
+  if not _has_view(env):
+    return base.ActionRepeat(env, num_action_repeats)
+  if num_action_repeats != 1:
     raise errors.EnvironmentSpecError(
         f'{spec.id} takes turns of 90 degrees, which must not be repeated: set '
         'num_action_repeats=1.')
-  return functools.partial(
-      _make, dataclasses.replace(spec, disable_env_checker=True),
-      settings.kwargs)
+  return PixelsAndMission(env)
 
 
-def _make(spec: registry.Spec, kwargs: Mapping[str, object]) -> gymnasium.Env:
-  return PixelsAndMission(registry.make(spec, kwargs))
+def _has_view(env: gymnasium.Env) -> bool:
+  """Whether observations are the agent's own view, and no wrapper's."""
+  try:
+    from minigrid import minigrid_env
+    from minigrid import wrappers
+  except ImportError:
+    return False
+  wrapper = env
+  while isinstance(wrapper, gymnasium.Wrapper):
+    if isinstance(wrapper, gymnasium.ObservationWrapper) and not isinstance(
+        wrapper, wrappers.ViewSizeWrapper):
+      return False
+    wrapper = wrapper.env
+  return isinstance(wrapper, minigrid_env.MiniGridEnv)
 
 
 class _Seen(TypedDict):
@@ -81,6 +107,8 @@ class PixelsAndMission(gymnasium.Wrapper):
     # BabyAI prints when it has to draw a world again.
     with contextlib.redirect_stdout(io.StringIO()):
       observation, info = self.env.reset(seed=seed, options=options)
+    if self.unwrapped.carrying:  # BabyAI gives an object after the view.
+      observation = self.unwrapped.gen_obs()
     return self._adapt(observation), info
 
   def step(self, action: int) -> base.Step:

@@ -111,7 +111,7 @@ class Recorder(gymnasium.Wrapper):
     self._environment = environment
     self._num_games = 0
     self._video: VideoWriter | None = None
-    self._fps = max(1., env.metadata.get('render_fps', _DEFAULT_FPS)
+    self._fps = max(1., (env.metadata.get('render_fps') or _DEFAULT_FPS)
                     / num_action_repeats)
 
   def reset(self, *, seed: int | None = None,

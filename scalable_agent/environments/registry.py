@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Levels that are registered with gymnasium, by gymnasium or a package."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import contextlib
 import dataclasses
 import functools
@@ -38,8 +38,9 @@ class Package(NamedTuple):
 
   def is_level(self, level_name: str) -> bool:
     """Whether a name, perhaps `module:id`, means a level of the package."""
-    env_id = level_name.rpartition(':')[2]
-    return env_id.lower().startswith(self.prefixes)
+    module, _, env_id = level_name.rpartition(':')
+    return env_id.lower().startswith(self.prefixes) and (
+        module.partition('.')[0] in ('', self.module.partition('.')[0]))
 
   def known_levels(self) -> list[str]:
     """Returns the names of levels, for errors."""
@@ -96,11 +97,16 @@ def look_up(level_name: str, settings: EnvironmentSettings) -> Spec:
     raise base.unknown_level(level_name, gymnasium.registry) from e
 
 
-def _with_pictures(spec: Spec) -> Spec:
-  """Returns a spec with `render_mode='rgb_array'`, if the level has this."""
-  make = gymnasium.envs.registration.load_env_creator(
+def creator(spec: Spec) -> Callable[..., gymnasium.Env]:
+  """Returns the class or function that makes the environments of a level."""
+  return gymnasium.envs.registration.load_env_creator(
       spec.entry_point) if isinstance(spec.entry_point, str) else (
           spec.entry_point)
+
+
+def _with_pictures(spec: Spec) -> Spec:
+  """Returns a spec with `render_mode='rgb_array'`, if the level has this."""
+  make = creator(spec)
   metadata = getattr(make, 'metadata', None)
   if metadata is None:  # A function, not a class: look at the arguments.
     arguments = inspect.signature(make).parameters.values()

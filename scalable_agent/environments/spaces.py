@@ -6,6 +6,7 @@ receive actions in the environments' own space, see `to_space`.
 """
 
 from collections.abc import Mapping, Sequence
+import contextlib
 import math
 from typing import Any, NamedTuple
 
@@ -37,6 +38,10 @@ def action_spec(
   """
   if isinstance(space, spaces.Discrete):
     return structs.ActionSpec(num_values=(int(space.n),))
+  if isinstance(space, spaces.Box | spaces.MultiDiscrete) and 0 in space.shape:
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has actions {in_a_line(space)}, without numbers: there '
+        'is nothing to choose.')
   if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
     return structs.ActionSpec(num_values=tuple(map(int, space.nvec)))
   if isinstance(space, spaces.MultiBinary):
@@ -48,10 +53,6 @@ def action_spec(
         'Discrete, MultiDiscrete with one axis, MultiBinary, and Box of floats '
         'are supported: an ActionWrapper of gymnasium can bring them to that '
         'form.')
-  if not math.prod(space.shape):
-    raise errors.EnvironmentSpecError(
-        f'{level_name} has actions {in_a_line(space)}, without numbers: there '
-        'is nothing to choose.')
   if not space.is_bounded('both'):
     raise errors.EnvironmentSpecError(
         f'{level_name} has actions {in_a_line(space)} without bounds, but '
@@ -125,8 +126,11 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
         f'{level_name} has observations {in_a_line(space)}, in which '
         f'{", ".join(empty)} has no numbers: leave this part out.')
   if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT, MASK}:
+    can_flatten = False
+    with contextlib.suppress(AttributeError, NotImplementedError):
+      can_flatten = space.is_np_flattenable  # Not of all classes of spaces.
     wrapper = ('gymnasium.wrappers.FlattenObservation or another '
-               'ObservationWrapper' if space.is_np_flattenable else
+               'ObservationWrapper' if can_flatten else
                'an ObservationWrapper of gymnasium that returns a Box')
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {in_a_line(space)}, but only a Box, '
@@ -278,8 +282,7 @@ def _check_mask_space(space: gymnasium.Space, action: structs.ActionSpec,
 def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
   """Returns a mask as bool `[P]`; raises ValueError for other numbers."""
   masks = value if isinstance(space, spaces.Tuple) else [value]
-  flat = [np.asarray(mask).reshape(-1) for mask in masks]
-  mask = np.concatenate(flat)
+  mask = np.concatenate([np.ravel(mask) for mask in masks])
   if mask.shape != _mask_spec(space).shape:
     raise ValueError(f'an action_mask has {len(mask)} numbers, but its space '
                      f'is {in_a_line(space)}')

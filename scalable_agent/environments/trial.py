@@ -7,7 +7,7 @@ import contextlib
 import re
 import signal
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import warnings
 
 import gymnasium
@@ -312,12 +312,13 @@ class Trial:
                 'observation')
         raise ValueError(f'the {what} has {array[~np.isfinite(array)][0]}, but '
                          'must be finite')
-    parts = (observation if isinstance(observation, Mapping) else
-             dict(zip(self._parts, observation if isinstance(
-                 observation, tuple) else [observation])))
+    raw: Any = observation
+    if not isinstance(raw, Mapping):
+      raw = dict(zip(
+          self._parts, [raw] if spaces.ONLY_ARRAY in self._parts else raw))
     for name, part in self._parts.items():
-      self._outside[name] += not self._spaces[name].contains(parts[name])
-      numbers = np.asarray(parts[name])
+      self._outside[name] += not self._spaces[name].contains(raw[name])
+      numbers = np.asarray(encoded[name] if name == spaces.MASK else raw[name])
       if numbers.dtype.kind in 'biuf':
         self._parts[name] = part._replace(
             low=min(part.low, float(numbers.min())),

@@ -54,7 +54,9 @@ def common(levels: dict[str, LevelSpaces]) -> LevelSpaces:
   for name, level in levels.items():
     for what, one, other in (
         ('observations', first.observations, level.observations),
-        ('actions', first.actions, level.actions)):
+        ('actions', first.actions, level.actions),
+        ('observations', Units(first.units).counted,
+         Units(level.units).counted)):
       if one != other:
         raise errors.EnvironmentSpecError(
             f'One agent cannot play {first_name} and {name}: they have '

@@ -46,14 +46,21 @@ rm -rf "$0"
 
 _PACKAGE = registry.Package(
     'vizdoom', 'vizdoom.gymnasium_wrapper', 'vizdoom', ('vizdoom',))
-is_level = _PACKAGE.is_level
 known_levels = _PACKAGE.known_levels
+
+
+def is_level(level_name: str) -> bool:
+  """Whether a name is that of a level of ViZDoom, also of a user's own."""
+  return _PACKAGE.is_level(level_name.rpartition(':')[2])
 
 
 def look_up(
     level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
-  spec = _PACKAGE.look_up(level_name, settings)
+  is_of_package = _PACKAGE.is_level(level_name)
+  spec = (_PACKAGE if is_of_package else registry).look_up(level_name, settings)
+  if not (is_of_package or _has_screen(spec)):
+    return registry.factory(spec, settings)
   width, height = settings.width, settings.height
   resolution = next(
       ((w, h) for w, h in _RESOLUTIONS if w >= width and h >= height),
@@ -67,6 +74,17 @@ def look_up(
   spec = dataclasses.replace(
       spec, disable_env_checker=True, kwargs={**spec.kwargs, **ours})
   return functools.partial(_make, spec, width, height, settings.kwargs)
+
+
+def _has_screen(spec: registry.Spec) -> bool:
+  """Whether a user's own level is an environment of ViZDoom, not wrapped."""
+  try:
+    from vizdoom.gymnasium_wrapper import base_gymnasium_env
+  except ImportError:
+    return False
+  make = registry.creator(spec)
+  return isinstance(make, type) and issubclass(
+      make, base_gymnasium_env.VizdoomEnv)
 
 
 def _make(spec: registry.Spec, width: int, height: int,
@@ -103,7 +121,7 @@ class Screen(gymnasium.Wrapper):
   def step(self, action: int) -> base.Step:
     """See `gymnasium.Env.step`; a timeout is only a truncation."""
     observation, reward, terminated, truncated, info = self.env.step(action)
-    if not (terminated or truncated):
+    if self.env.unwrapped.state is not None:  # A limit of gymnasium shows it.
       self._frame = self._scale(observation['screen'])
     # If time runs out, ViZDoom also sets `terminated`.
     return (self._frame, reward, terminated and not truncated, truncated, info)

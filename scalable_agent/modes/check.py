@@ -109,7 +109,7 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
   flags: dict[str, str] = {}
   remarks = [*_about_rules(facts), *_about_episodes(facts),
              *_about_steps(recipe, facts), *_about_sizes(facts)]
-  if not facts.lengths:
+  if not facts.lengths and facts.has_time_limit is False:
     flags['environment_kwargs'] = (
         f'{{"max_episode_steps": {_MAX_EPISODE_STEPS}}}')
   mean_size = _mean_size(facts.rewards)
@@ -150,9 +150,9 @@ def _about_rules(facts: trial.Facts) -> Iterator[str]:
 def _about_episodes(facts: trial.Facts) -> Iterator[str]:
   """Yields remarks about the ends of episodes, and about rewards."""
   if not facts.lengths:
-    yield (f'No episode ended in {len(facts.rewards):,} steps. If episodes '
-           'never end, a time limit lets the program report returns: '
-           'max_episode_steps.')
+    yield f'No episode ended in {len(facts.rewards):,} steps.' + (
+        '' if facts.has_time_limit else ' If episodes never end, a time limit '
+        'lets the program report returns: max_episode_steps.')
   elif (len(set(facts.lengths)) > 1 and facts.has_time_limit is False
         and facts.num_terminated == len(facts.lengths)):
     yield ('No time limit is known: an agent may find actions that never end '
@@ -257,6 +257,10 @@ def _given(config: config_lib.Config, level: str) -> dict[str, str]:
           if getattr(config, name) != getattr(default, name)}
 
 
+def _percent(share: float) -> str:
+  return 'over 99' if .995 <= share < 1 else f'{100 * share:.0f}'
+
+
 def _report(facts: trial.Facts) -> Iterator[tuple[str, str]]:
   """Yields the names and texts of the lines of the report."""
   short = lambda text: textwrap.shorten(text, _WIDTH - 40, placeholder=' ...')
@@ -269,7 +273,7 @@ def _report(facts: trial.Facts) -> Iterator[tuple[str, str]]:
   rewards, lengths = facts.rewards, facts.lengths
   yield 'rewards', (
       f'{_range(rewards)}, mean {_number(rewards.mean())}, standard deviation '
-      f'{_number(rewards.std())}; {100 * np.mean(rewards == 0):.0f} % are 0')
+      f'{_number(rewards.std())}; {_percent(np.mean(rewards == 0))} % are 0')
   yield 'episodes', (
       f'{len(lengths):,}, of {_range(lengths)} steps each; '
       f'{facts.num_terminated:,} terminated, '

@@ -19,6 +19,7 @@ from scalable_agent.environments import units
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import layers
+from scalable_agent.processes import shared_arrays
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.scores import levels
@@ -174,6 +175,15 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
     raise errors.EnvironmentSpecError(
         'An action_mask has 1 for valid actions and 0 for invalid actions, no '
         'other numbers.')
+  if array.dtype.kind == 'f' and not (np.isfinite(array).all() and (
+      spec.dtype.kind == 'f' or (array == np.round(array)).all())):
+    raise errors.EnvironmentSpecError(
+        f'Observations must be {spec.dtype}, as in the training: finite' + (
+            '.' if spec.dtype.kind == 'f' else ' and whole numbers.'))
+  try:
+    array = shared_arrays.fit(array, spec.dtype)
+  except ValueError as e:
+    raise errors.EnvironmentSpecError(str(e)) from e
   array = array.astype(spec.dtype, copy=False)
   if array.shape != (num_envs, *spec.shape):
     raise errors.EnvironmentSpecError(

@@ -89,7 +89,8 @@ def labels(logdirs: Sequence[str]) -> list[str]:
   for size in range(1, max(map(len, parts)) + 1):
     names = [os.path.join(*part[-size:]) for part in parts]
     if len(set(names)) == len(names):
-      return names
+      # matplotlib shows no label that begins with `_`.
+      return [f' {name}' if name.startswith('_') else name for name in names]
   return list(logdirs)
 
 

@@ -44,7 +44,7 @@ def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
            and group.joint_scores() is not None]
   if grid[0] >= grid[-1] or not drawn:
     reason = ('no group has several seeds, and a scale for all its levels'
-              if not drawn else 'the runs have no frames in common')
+              if not drawn else 'the runs have no range of frames in common')
     print(f'No picture of statistics over seeds: {reason}.')
     return None
   names = {group.name for group in drawn}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scalable_agent.scores import data
 from scalable_agent.scores import groups as groups_lib
+from scalable_agent.scores import levels
 from scalable_agent.scores import protocol
 from scalable_agent.scores import published_scores
 from scalable_agent.scores import statistics
@@ -84,7 +85,7 @@ class Comparison(NamedTuple):
 
   Attributes:
     row: the games of the level.
-    num_agent_steps: agent steps of the agent's training.
+    num_agent_steps: agent steps of the agent's training on the level.
     scores: at least one published score.
   """
   row: Row
@@ -192,7 +193,10 @@ def _different_tests(runs: Sequence[Run]) -> Iterator[list[str]]:
 def _comparisons(run: Run) -> Iterator[Comparison]:
   """Yields a `Comparison` for each level that has published scores."""
   trained_with = run.trained_with or run.config
-  num_steps = run.num_env_frames // trained_with.num_action_repeats
+  # Levels that were trained together share the frames.
+  num_levels = len(levels.level_names(trained_with.level_name, False))
+  num_steps = (
+      run.num_env_frames // trained_with.num_action_repeats // num_levels)
   for row in run.rows:
     scores = published_scores.comparable_scores(
         trained_with.algorithm, row.level, num_steps)
