@@ -439,6 +439,18 @@ class AdviceTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='modes/check', catches='test_rare_rewards_are_some',
+         rows=(
+        ('rare rewards are none',
+         '.995 <= share < 1',
+         'False'),
+    )),
+    dict(file='modes/check', catches='AdviceTest.test_flags',
+         rows=(
+        ('a registered limit is replaced',
+         'if not facts.lengths and facts.has_time_limit is False',
+         'if not facts.lengths'),
+    )),
     dict(file='environments/trial',
          catches='test_the_first_reset_of_a_short_trial_does_not_count', rows=(
         ('the first reset counts',

@@ -1184,5 +1184,24 @@ class ProcessesTest(absltest.TestCase):
     process.communicate(timeout=60)
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='environments/registry',
+         catches='test_names_of_packages_in_modules_of_users',
+         rows=(
+        ('modules of users are packages',
+         "module.partition('.')[0] in",
+         'True or module in'),
+    )),
+    dict(file='environments/units',
+         catches='test_counts_that_do_not_begin_with_the_same_number',
+         rows=(
+        ('counts may differ in a group',
+         'Units(level.units).counted',
+         'Units(first.units).counted'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -354,6 +354,23 @@ class ImportTest(absltest.TestCase):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='environments/from_gymnasium',
+         catches='test_forms_that_trainings_accept',
+         rows=(
+        ('no reset after an episode',
+         '    if done:\n',
+         '    if False:\n'),
+    )),
+    dict(file='modes/loading',
+         catches='test_numbers_that_the_dtype_does_not_hold',
+         rows=(
+        ('parts of numbers are cut',
+         '(array == np.round(array)).all()',
+         'True'),
+        ('numbers wrap',
+         'array = shared_arrays.fit(array, spec.dtype)',
+         'pass'),
+    )),
+    dict(file='environments/from_gymnasium',
          catches='test_vectors_and_single_ones_have_the_same_episodes', rows=(
         ('late ends are not looked at',
          'if self._mode == _AutoresetMode.NEXT_STEP:', 'if False:'),

@@ -250,6 +250,12 @@ class NextTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='runs/messages', catches='test_the_default_length_is_said',
+         rows=(
+        ('said again when resumed',
+         '(not before and _long_default(config),',
+         '(_long_default(config),'),
+    )),
     dict(file='learning/feeds', catches='test_a_feed_that_waits_says_so', rows=(
         ('nothing is said while a thread collects',
          '        self.waiting()\n        continue', '        continue'),

@@ -211,5 +211,23 @@ def _pixels(level):
       gymnasium.make(level, disable_env_checker=True))
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='environments/minigrid',
+         catches='test_what_the_agent_carries_is_seen_at_once',
+         rows=(
+        ('carried at first is unseen',
+         'if self.unwrapped.carrying:',
+         'if False:'),
+    )),
+    dict(file='environments/minigrid', catches='test_own_levels',
+         rows=(
+        ('any wrapper has the view',
+         'if not _has_view(env):',
+         'if False:'),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

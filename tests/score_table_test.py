@@ -665,6 +665,13 @@ class SeveralAgentsTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='scores/table',
+         catches='test_levels_that_were_trained_together_share_the_frames',
+         rows=(
+        ('each level has all frames',
+         '// trained_with.num_action_repeats // num_levels',
+         '// trained_with.num_action_repeats'),
+    )),
     dict(file='scores/files', catches='test_an_edited_file_is_refused', rows=(
         ('returns that are no numbers',
          "if not all(map(math.isfinite, level['returns'])):",

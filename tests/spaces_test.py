@@ -378,6 +378,12 @@ class RewardFunctionTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='environments/goals', catches='test_rewards_in_arrays',
+         rows=(
+        ('rewards in arrays stay so',
+         'return np.ravel(np.array([',
+         'return np.asarray(np.array(['),
+    )),
     dict(file='environments/goals', catches='RewardFunctionTest.test_wrappers_'
          'that_change_only_the_reward_of_the_goal0', rows=(
         ('the reward is not that of the goal',
