@@ -239,6 +239,15 @@ class LoadTest(parameterized.TestCase):
     vector = gymnasium.make_vec('CartPole-v1', 3)
     self.assertLen(agent.play(vector, num_episodes=5), 5)
 
+  def test_games_that_end_at_the_limit_are_not_cut(self):
+    agent = scalable_agent.load(self.trained('CartPole-v1'))
+    agent.config = dataclasses.replace(agent.config, max_episode_steps=3)
+    for mode in _Mode:
+      vector = gymnasium.vector.SyncVectorEnv(
+          [lambda: gymnasium.make('CartPole-v1', max_episode_steps=3)] * 2,
+          autoreset_mode=mode)
+      self.assertEqual(agent.play(vector, num_episodes=6), [3.] * 6)
+
   def test_steps_are_those_of_the_network(self):
     agent = scalable_agent.load(self.trained('CartPole-v1'))
     rng = np.random.default_rng(0)

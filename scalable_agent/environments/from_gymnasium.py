@@ -89,10 +89,7 @@ class WrappedVector:
         env.single_observation_space, action, level_name)
     self._encode = spaces.Encoder(
         env.single_observation_space, env.single_action_space)
-    # The metadata can be those of a vector that was made later: before
-    # gymnasium 1.4, all vectors of a class of environments share the metadata.
-    self._mode = getattr(env.unwrapped, 'autoreset_mode', env.metadata.get(
-        'autoreset_mode', _AutoresetMode.NEXT_STEP))
+    self._mode = _autoreset_mode(env)
     self.spec = structs.EnvironmentSpec(self._layout.spec, action, 1)
     self._nothing = np.broadcast_to(False, env.num_envs)
     self._ended = (self._nothing, self._nothing)
@@ -138,6 +135,21 @@ class WrappedVector:
     return self._layout.decode({
         name: shared_arrays.fit(arrays[name], spec.dtype)
         for name, spec in self._layout.arrays.items()})
+
+
+def _autoreset_mode(
+    env: gymnasium.vector.VectorEnv) -> gymnasium.vector.AutoresetMode:
+  # The metadata can be those of a vector that was made later: before
+  # gymnasium 1.4, all vectors of a class of environments share the metadata.
+  return getattr(env.unwrapped, 'autoreset_mode', env.metadata.get(
+      'autoreset_mode', _AutoresetMode.NEXT_STEP))
+
+
+def num_more_steps(
+    env: gymnasium.Env | gymnasium.vector.VectorEnv | None) -> int:
+  """Returns 1 if an episode here has one step more, that of the reset."""
+  return int(isinstance(env, gymnasium.vector.VectorEnv)
+             and _autoreset_mode(env) == _AutoresetMode.NEXT_STEP)
 
 
 def check_fits(spec: structs.EnvironmentSpec,

@@ -142,8 +142,10 @@ class LoadedAgent:
     with self._make_level(num_episodes) if env is None else from_gymnasium.wrap(
         env) as flow:
       from_gymnasium.check_fits(self.spec, flow)
-      return evaluation.play(
-          flow, policy, num_episodes, self.config).all_returns
+      config = dataclasses.replace(
+          self.config, max_episode_steps=self.config.max_episode_steps
+          + from_gymnasium.num_more_steps(env))
+      return evaluation.play(flow, policy, num_episodes, config).all_returns
 
   def _is_greedy(self, greedy: bool | None) -> bool:
     return bool(self.config.test_greedy if greedy is None else greedy)
