@@ -572,6 +572,19 @@ class LevelsTest(parameterized.TestCase):
     np.testing.assert_array_equal(first, second)
 
 
+  def test_dm_control_builds_the_same_models_again(self):
+    if importlib.util.find_spec('dm_control') is None:
+      self.skipTest('dm_control is not installed')
+    rewards = []
+    for _ in range(2):
+      with environments.make_vec(
+          ['dm_control/lqr-lqr_2_1-v0'], [1], EnvironmentSettings(
+              num_action_repeats=1)) as env:
+        env.initial()
+        rewards.append(env.step(np.zeros([1, 1], np.float32)).reward[0])
+    self.assertEqual(*rewards)
+
+
 class HtmlTest(absltest.TestCase):
 
   def test_page(self):

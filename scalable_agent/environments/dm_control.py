@@ -13,6 +13,7 @@ import os
 import re
 
 import gymnasium
+import numpy as np
 from scalable_agent.environments import arguments
 from scalable_agent.environments import base
 from scalable_agent.environments import registry
@@ -73,8 +74,10 @@ def _load(domain: str, task: str, needs_pictures: bool,
   with _renderer(needs_pictures):
     suite = importlib.import_module(_SUITE.module)
     adapter = importlib.import_module(_ADAPTER.module)
+  # lqr draws its model as it is built.
+  task_kwargs.setdefault('random', np.random.randint(2**31))
   env = adapter.DmControlCompatibilityV0(
-      suite.load(domain, task, task_kwargs or None),
+      suite.load(domain, task, task_kwargs),
       render_mode='rgb_array' if needs_pictures else None)
   # The adapter gives milliseconds per step.
   env.metadata = {**env.metadata, 'render_fps': 1 / env.dt}
