@@ -49,8 +49,8 @@ class GamesTest(parameterized.TestCase):
         ({'pong': 9.3}, {'video_pinball': 0.0})):
       self.assertEqual({**mine, **change}, papers)
       self.assertNotEqual(mine, papers)
-    self.assertIn('dqn_zoo', atari57.BASELINE_SOURCES['human'])
-    self.assertLen(atari57.BASELINE_SOURCES, 4)
+    self.assertIn('dqn_zoo', atari57.TABLES.baseline_sources['human'])
+    self.assertLen(atari57.TABLES.baseline_sources, 4)
 
 
 class ScoresTest(parameterized.TestCase):

@@ -130,7 +130,7 @@ class Dmlab30Test(parameterized.TestCase):
       for level, score in paper.items():
         self.assertAlmostEqual(score, code[swapped.get(level, level)],
                                delta=0.0501)
-    self.assertLen(dmlab30.BASELINE_SOURCES, 4)
+    self.assertLen(dmlab30.TABLES.baseline_sources, 4)
 
   def test_agents_without_scores_of_levels(self):
     agent = dmlab30.PUBLISHED['popart_impala']

@@ -1,9 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Gymnasium environments, in worker processes.
 
-`GymnasiumVector` plays the levels of all families except Atari, from factories
-of environments. This module is also the family of all ids of gymnasium that
-belong to no other family.
+`GymnasiumVector` plays the levels of all families except Atari and EnvPool,
+from factories of environments. This module is also the family of all ids of
+gymnasium that belong to no other family.
 """
 
 from collections.abc import Iterable, Sequence

@@ -34,11 +34,11 @@ class StageTimer:
   @contextlib.contextmanager
   def stage(self, name: str) -> Iterator[None]:
     """Adds the time spent inside to stage `name`."""
-    start = time.perf_counter()
+    start_s = time.perf_counter()
     try:
       yield
     finally:
-      self.seconds[name] += time.perf_counter() - start
+      self.seconds[name] += time.perf_counter() - start_s
 
 
 def totals(parts: Iterable[Mapping[str, _Number]]) -> dict[str, _Number]:

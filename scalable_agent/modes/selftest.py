@@ -230,12 +230,12 @@ def _array(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor
 def _seconds_per_call(call: Callable[[], object]) -> float:
   """Returns the shortest time of a call, of at least three."""
   call()
-  times: list[float] = []
-  while len(times) < 3 or sum(times) < _MIN_SECONDS:
-    start = time.perf_counter()
+  times_s: list[float] = []
+  while len(times_s) < 3 or sum(times_s) < _MIN_SECONDS:
+    start_s = time.perf_counter()
     call()
-    times.append(time.perf_counter() - start)
-  return min(times)
+    times_s.append(time.perf_counter() - start_s)
+  return min(times_s)
 
 
 def _device_name() -> str:

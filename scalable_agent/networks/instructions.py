@@ -50,7 +50,7 @@ def split(
 
 
 class InstructionEncoder(tf.keras.layers.Layer):
-  """Embeds the words of instructions; an layers.LSTM encodes the embeddings."""
+  """Embeds the words of instructions; a layers.LSTM encodes the embeddings."""
 
   def __init__(self, seed: layers.Seed = None):
     super().__init__()

@@ -22,8 +22,6 @@ TABLES = data.read_suite('atari57', 'game', 'paper_mean')
 BASELINES = TABLES.baselines
 PAPER_MEAN_BASELINES = TABLES.paper_baselines
 HUMAN_SCORES, RANDOM_SCORES = BASELINES
-# Sources of 'human', 'random', 'human_paper_mean' and 'random_paper_mean'.
-BASELINE_SOURCES = TABLES.baseline_sources
 PUBLISHED = TABLES.published
 
 # The games, as ALE names its ROMs: ms_pacman.

@@ -22,8 +22,6 @@ TABLES = data.read_suite('dmlab30', 'level', 'table_b1')
 BASELINES = TABLES.baselines
 PAPER_BASELINES = TABLES.paper_baselines
 HUMAN_SCORES, RANDOM_SCORES = BASELINES  # By test level.
-# Sources of 'human', 'random', 'human_table_b1' and 'random_table_b1'.
-BASELINE_SOURCES = TABLES.baseline_sources
 PUBLISHED = TABLES.published
 
 # From training level to test level; two names differ.

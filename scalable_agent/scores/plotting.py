@@ -32,8 +32,8 @@ _MIN_SEEDS = 3
 _NUM_POINTS = 400
 # A band needs runs with at least this share of the frames of the longest run.
 _MIN_COMMON_RANGE = .9
-# A curve skips the first 1/5 of the window of its mean.
-_SKIPPED_FRACTION = 5
+# A curve skips this share of the first window of its mean.
+_SKIPPED_SHARE = 1 / 5
 
 
 class Curve(NamedTuple):
@@ -311,7 +311,7 @@ def _line(curve: Curve, number: int,
   """Returns frames (0) or minutes (1), and the mean returns at these times."""
   mean = running_mean(curve.episode_return, num_episodes)
   # The mean of the first few episodes jumps.
-  first = min(num_episodes, len(mean)) // _SKIPPED_FRACTION
+  first = int(min(num_episodes, len(mean)) * _SKIPPED_SHARE)
   # Seconds may fall a little where a killed run resumed.
   x = np.maximum.accumulate(_abscissae(curve)[number])
   return x[first:], mean[first:]
