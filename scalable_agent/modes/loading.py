@@ -77,8 +77,8 @@ class LoadedAgent:
     Args:
       observation: nest of arrays `[E, ...]`, as the environment returns, or as
         in `spec.observation`: a `Discrete` as integers or as one-hot vectors.
-        Numbers of other dtypes are converted. The names of a tuple are `0`,
-        `1`, ...
+        Numbers of other dtypes are converted, or EnvironmentSpecError if the
+        dtype cannot hold a number. The names of a tuple are `0`, `1`, ...
         A row of an `action_mask` without a valid action, as at the end of an
         episode, gets any action.
       state: state from the previous step, or from `initial_state`.
