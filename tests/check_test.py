@@ -213,7 +213,8 @@ class ErrorsTest(parameterized.TestCase):
 
   def test_rare_rewards_are_some(self):
     rewards = np.zeros(1000)
-    for share, text in ((0, '100'), (4, 'over 99'), (20, '98')):
+    for share, text in (
+        (0, '100'), (4, 'over 99'), (20, '98'), (996, 'under 1'), (1000, '0')):
       rewards[:share] = 1.
       self.assertIn(f'; {text} % are 0', dict(
           check._report(_facts(rewards=rewards)))['rewards'])

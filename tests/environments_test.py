@@ -1190,8 +1190,8 @@ MUTATIONS = (
          catches='test_names_of_packages_in_modules_of_users',
          rows=(
         ('modules of users are packages',
-         "module.partition('.')[0] in",
-         'True or module in'),
+         "module in ('', self.module.partition('.')[0])",
+         'True'),
     )),
     dict(file='environments/units',
          catches='test_counts_that_do_not_begin_with_the_same_number',

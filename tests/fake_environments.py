@@ -898,17 +898,39 @@ def _minigrid(wrapper):
 
   def make(**kwargs):
     from minigrid import wrappers  # Few tests need the package.
+    if wrapper == 'ViewSizeWrapper':
+      return wrappers.ViewSizeWrapper(
+          gymnasium.make('BabyAI-PutNextS5N2Carrying-v0', **kwargs), 5)
     env = gymnasium.make('MiniGrid-Empty-5x5-v0', **kwargs)
+    if wrapper == 'Told':
+      return gymnasium.wrappers.TransformObservation(
+          env, lambda o: {**o, 'mission': 'go'}, env.observation_space)
     return getattr(wrappers, wrapper)(env) if wrapper else env.unwrapped
+
+  return make
+
+
+def _doom(wraps):
+  """Returns a function that makes a level of ViZDoom, perhaps in a wrapper."""
+
+  def make(**kwargs):
+    from vizdoom.gymnasium_wrapper import gymnasium_env_defns
+    env = gymnasium_env_defns.VizdoomScenarioEnv('basic.cfg', **kwargs)
+    return gymnasium.wrappers.TransformObservation(
+        env, lambda o: o['screen'],
+        env.observation_space['screen']) if wraps else env
 
   return make
 
 
 gymnasium.register('MiniGridFake-v0', f'{__name__}:Plain')
 gymnasium.register('VizdoomFake-v0', f'{__name__}:Plain')
+gymnasium.register('VizdoomFakeScreen-v0', _doom(False))
+gymnasium.register('VizdoomFakeWrapped-v0', _doom(True))
 gymnasium.register('MinAtar/Fake-v0', f'{__name__}:Plain')
 for _name, _wrapper in (('Own', ''), ('Image', 'ImgObsWrapper'),
-                        ('Whole', 'FullyObsWrapper')):
+                        ('Whole', 'FullyObsWrapper'), ('Told', 'Told'),
+                        ('Small', 'ViewSizeWrapper')):
   gymnasium.register(f'MiniGrid-Fake{_name}-v0', _minigrid(_wrapper))
 
 for _class in list(globals().values()):

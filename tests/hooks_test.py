@@ -286,7 +286,7 @@ MUTATIONS = (
         ('the worst evaluation', 'max(e.mean for', 'min(e.mean for'),
         ('evaluations at other frames',
          "                   evaluation.num_env_frames)",
-         '                   num_env_frames)'),
+         '                   evaluation.num_env_frames + 1)'),
     )),
     dict(file='hooks', catches='WandbTest.test_a_resumed_run', rows=(
         ('another run', "'scalable_agent'), id=run_id,",

@@ -74,7 +74,7 @@ class StartTest(absltest.TestCase):
     return _printed(messages.print_start, config, config, before, actors, 1)
 
   def test_the_default_length_is_said(self):
-    line = 'The training has 1,000,000,000 frames (--total_environment_frames)'
+    line = 'The training has 1,000,000,000 frames by default'
     self.assertIn(line, self._said())
     self.assertNotIn(line, self._said(total_environment_frames=10**6))
     self.assertNotIn(line, self._said(before=_config()))

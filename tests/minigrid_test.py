@@ -130,6 +130,7 @@ class MiniGridTest(parameterized.TestCase):
     spec = lambda name: environments.make_vec(
         [f'fake_environments:{name}'], [1], _SETTINGS).spec.observation
     self.assertEqual(spec('MiniGrid-FakeOwn-v0')['frame'].shape, (56, 56, 3))
+    self.assertEqual(spec('MiniGrid-FakeTold-v0')['frame'].shape, (56, 56, 3))
     self.assertEqual(spec('MiniGrid-FakeImage-v0').shape, (7, 7, 3))
     self.assertEqual(spec('MiniGridFake-v0'), spec('fake/Plain-v0'))
     with self.assertRaisesRegex(
@@ -148,6 +149,20 @@ class MiniGridTest(parameterized.TestCase):
     np.testing.assert_array_equal(frame, np.vstack([np.hstack([
         minigrid._tile(*map(int, view[i, j]), (i, j) == (3, 6))
         for i in range(7)]) for j in range(7)]).astype(np.uint8))
+
+  def test_a_smaller_view_of_what_is_carried(self):
+    env = environments.make_vec(
+        ['fake_environments:MiniGrid-FakeSmall-v0'], [3], _SETTINGS)
+    self.addCleanup(env.close)
+    frame = env.initial().observation['frame']
+    self.assertEqual(frame.shape, (1, 40, 40, 3))
+    own = wrappers.ViewSizeWrapper(
+        gymnasium.make('BabyAI-PutNextS5N2Carrying-v0'), 5)
+    own.reset(seed=3)
+    image = own.observation(own.unwrapped.gen_obs())['image']
+    np.testing.assert_array_equal(
+        frame[0, 32:, 16:24], minigrid._tile(
+            *map(int, image[2, 4]), True).astype(np.uint8))
 
   def test_mission_is_whole_or_an_error(self):
     env = environments.make_vec(['MiniGrid-Wordy-v0'], [1], _SETTINGS)

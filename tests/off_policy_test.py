@@ -1057,8 +1057,7 @@ MUTATIONS = (
          catches='test_losses_errors_and_gradients_sac_weighted', rows=(
         ('entropy outside of the discount',
          'action_t)), log_prob_t, temperature)',
-         'action_t)), log_prob_t / tf.maximum(data.discount, 1e-3), '
-         'temperature)'),
+         'action_t)), log_prob_t / .9, temperature)'),
         ('online critics instead of the targets',
          'self._critics.target_values(\n            seen.target.next, '
          'action_t)',

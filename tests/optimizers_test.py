@@ -492,7 +492,7 @@ MUTATIONS = (
     dict(file='learning/optimizers', catches='test_small_norm_is_kept', rows=(
         ('clip_by_norm raises small gradients',
          'tf.minimum(1.0, max_norm / (global_norm(gradients) + 1e-6))',
-         'max_norm / (norm + 1e-6)'),
+         'max_norm / (global_norm(gradients) + 1e-6)'),
     )),
     dict(file='learning/optimizers',
          catches='test_value_of_compiled_slices', rows=(

@@ -416,10 +416,12 @@ class FormatsTest(absltest.TestCase):
 
   def test_levels_that_were_trained_together_share_the_frames(self):
     levels = ['HalfCheetah-v5', 'Hopper-v5']
-    for trained_on, num_steps in ((levels[0], 1_000_000),
-                                  (','.join(levels), 500_000)):
+    for trained_on, num_actors, num_steps in (
+        (levels[:1], 8, 1_000_000), (levels, 8, 500_000),
+        (levels, 1, 1_000_000), (2 * levels[:1], 8, 1_000_000)):
       table = _table({levels[0]: [5.] * 30}, _run(
-          num_env_frames=1_000_000, trained_on=trained_on,
+          num_env_frames=1_000_000, trained_on=','.join(trained_on),
+          training=dict(num_actors=num_actors),
           level_name=levels[0], algorithm='sac', num_action_repeats=1))
       [comparison] = table.comparisons
       self.assertEqual(comparison.num_agent_steps, num_steps)

@@ -571,7 +571,6 @@ class LevelsTest(parameterized.TestCase):
           for action in (1, 1, 1, 2))] for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
-
   def test_dm_control_builds_the_same_models_again(self):
     if importlib.util.find_spec('dm_control') is None:
       self.skipTest('dm_control is not installed')

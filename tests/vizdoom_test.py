@@ -38,6 +38,19 @@ class VizdoomTest(parameterized.TestCase):
     self.addCleanup(env.close)
     return env
 
+  @pytest.mark.slow
+  def test_own_levels(self):
+    before = set(os.listdir('/dev/shm'))
+    self.enter_context(_working_directory(self.create_tempdir().full_path))
+    for name, shape in (('Screen', (120, 160, 3)), ('Wrapped', (120, 160, 3))):
+      env = self.make(f'fake_environments:VizdoomFake{name}-v0', [1])
+      self.assertEqual(env.initial().observation.shape, (1, *shape))
+      env.step(np.zeros([1, 3], np.int32))
+      env.close()
+    self.assertEmpty(os.listdir())
+    self.assertEqual(set(os.listdir('/dev/shm')), before)
+
+  @pytest.mark.slow
   def test_a_limit_of_gymnasium_shows_the_last_screen(self):
     settings = environments.EnvironmentSettings(
         num_action_repeats=4, width=160, height=120,
@@ -273,8 +286,8 @@ MUTATIONS = (
          catches='test_a_limit_of_gymnasium_shows_the_last_screen',
          rows=(
         ('no last screen',
-         'if self.env.unwrapped.state is not None:  # A',
-         'if not (terminated or truncated):  # A'),
+         'if self.env.unwrapped.state is not None:\n      self._frame',
+         'if not (terminated or truncated):\n      self._frame'),
     )),
 )
 

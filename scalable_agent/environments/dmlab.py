@@ -293,7 +293,11 @@ def _lab_level(name: str, is_test: bool) -> str:
 
 def lab_config(settings: EnvironmentSettings,
                is_test: bool) -> dict[str, int | str]:
-  """Returns the settings of Lab."""
+  """Returns the settings of Lab.
+
+  `is_test` allows levels that are held out, and mixes their maps as DeepMind's
+  program does. compat's test environments have no `settings.is_test`.
+  """
   config: dict[str, int | str] = {
       'width': settings.width, 'height': settings.height,
       'datasetPath': settings.dataset_path, 'logLevel': 'WARN'}

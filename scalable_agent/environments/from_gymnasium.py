@@ -52,8 +52,7 @@ class WrappedEnvironment:
     `WrappedVector`.
     """
     [action] = spaces.to_space(actions, self._env.action_space)
-    observation, reward, terminated, truncated, _ = self._env.step(
-        action.copy())
+    observation, reward, terminated, truncated, _ = self._env.step(action)
     done = bool(terminated or truncated)
     if done:
       observation, _ = self._env.reset()

@@ -117,7 +117,8 @@ def _compare_rewards(level_name: str, env: gymnasium.Env) -> None:
     assert isinstance(observation, dict)
     reward = user_code.number_of_reward(raw_reward)
     computed = user_code.number_of_reward(compute_reward(
-        observation['achieved_goal'], observation['desired_goal'], {}))
+        observation['achieved_goal'], observation['desired_goal'], {}),
+                                          'compute_reward')
     if not np.isclose(reward, computed):
       print(f'Step {number} of {level_name} had the reward {reward:g}, '
             f'but compute_reward returns {computed:g} for its goals: '

@@ -32,20 +32,16 @@ _UP = 3
 
 _PACKAGE = registry.Package(
     'minigrid', 'minigrid', 'minigrid', ('minigrid', 'babyai'))
+# Users' own levels have the view of the agent, too, see `_has_view`.
+is_level = _PACKAGE.has_prefix
 known_levels = _PACKAGE.known_levels
-
-
-def is_level(level_name: str) -> bool:
-  """Whether a name is that of a level of MiniGrid, also of a user's own."""
-  return _PACKAGE.is_level(level_name.rpartition(':')[2])
 
 
 def look_up(
     level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
-  is_of_package = _PACKAGE.is_level(level_name)
-  spec = (_PACKAGE if is_of_package else registry).look_up(level_name, settings)
-  if is_of_package:
+  spec = _PACKAGE.look_up(level_name, settings)
+  if _PACKAGE.is_level(level_name):
     spec = dataclasses.replace(spec, disable_env_checker=True)
   return functools.partial(
       _make, spec, settings.kwargs, settings.num_action_repeats)
@@ -64,7 +60,7 @@ def _make(spec: registry.Spec, kwargs: Mapping[str, object],
 
 
 def _has_view(env: gymnasium.Env) -> bool:
-  """Whether observations are the agent's own view, and no wrapper's."""
+  """Whether the image of observations is the agent's own view."""
   try:
     from minigrid import minigrid_env
     from minigrid import wrappers
@@ -72,8 +68,10 @@ def _has_view(env: gymnasium.Env) -> bool:
     return False
   wrapper = env
   while isinstance(wrapper, gymnasium.Wrapper):
-    if isinstance(wrapper, gymnasium.ObservationWrapper) and not isinstance(
-        wrapper, wrappers.ViewSizeWrapper):
+    # In a world of 7x7, the whole world is as large as a view.
+    if isinstance(wrapper, wrappers.FullyObsWrapper) or (
+        wrapper.observation_space != wrapper.env.observation_space
+        and not isinstance(wrapper, wrappers.ViewSizeWrapper)):
       return False
     wrapper = wrapper.env
   return isinstance(wrapper, minigrid_env.MiniGridEnv)
@@ -108,7 +106,7 @@ class PixelsAndMission(gymnasium.Wrapper):
     with contextlib.redirect_stdout(io.StringIO()):
       observation, info = self.env.reset(seed=seed, options=options)
     if self.unwrapped.carrying:  # BabyAI gives an object after the view.
-      observation = self.unwrapped.gen_obs()
+      observation = _seen(self.env)
     return self._adapt(observation), info
 
   def step(self, action: int) -> base.Step:
@@ -123,6 +121,15 @@ class PixelsAndMission(gymnasium.Wrapper):
         frame[j * size:(j + 1) * size, i * size:(i + 1) * size] = _tile(
             *cell, (i, j) == self._agent_cell)
     return {'frame': frame, 'instruction': observation['mission']}
+
+
+def _seen(env: gymnasium.Env) -> _Seen:
+  """Returns the observation of this moment."""
+  if not isinstance(env, gymnasium.Wrapper):
+    return env.gen_obs()
+  seen = _seen(env.env)
+  return env.observation(seen) if isinstance(
+      env, gymnasium.ObservationWrapper) else seen
 
 
 @functools.cache

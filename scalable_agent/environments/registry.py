@@ -38,9 +38,13 @@ class Package(NamedTuple):
 
   def is_level(self, level_name: str) -> bool:
     """Whether a name, perhaps `module:id`, means a level of the package."""
-    module, _, env_id = level_name.rpartition(':')
-    return env_id.lower().startswith(self.prefixes) and (
-        module.partition('.')[0] in ('', self.module.partition('.')[0]))
+    module = level_name.rpartition(':')[0].partition('.')[0]
+    return self.has_prefix(level_name) and (
+        module in ('', self.module.partition('.')[0]))
+
+  def has_prefix(self, level_name: str) -> bool:
+    """Whether an id, also in a user's module, begins like the package's ids."""
+    return level_name.rpartition(':')[2].lower().startswith(self.prefixes)
 
   def known_levels(self) -> list[str]:
     """Returns the names of levels, for errors."""
@@ -63,8 +67,9 @@ class Package(NamedTuple):
 
   def look_up(self, level_name: str,
               settings: EnvironmentSettings) -> Spec:
-    """Imports the package and returns gymnasium's spec of a level."""
-    self.check(level_name)
+    """Returns gymnasium's spec of a level; imports the package for its own."""
+    if self.is_level(level_name):
+      self.check(level_name)
     return look_up(level_name, settings)
 
 

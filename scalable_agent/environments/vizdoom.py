@@ -9,10 +9,12 @@ https://vizdoom.farama.org
 from collections.abc import Mapping
 import dataclasses
 import functools
+import inspect
 import os
 import re
 import subprocess
 import tempfile
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -46,20 +48,16 @@ rm -rf "$0"
 
 _PACKAGE = registry.Package(
     'vizdoom', 'vizdoom.gymnasium_wrapper', 'vizdoom', ('vizdoom',))
+# Users' own levels, with an engine of ViZDoom, are played in the same way.
+is_level = _PACKAGE.has_prefix
 known_levels = _PACKAGE.known_levels
-
-
-def is_level(level_name: str) -> bool:
-  """Whether a name is that of a level of ViZDoom, also of a user's own."""
-  return _PACKAGE.is_level(level_name.rpartition(':')[2])
 
 
 def look_up(
     level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
-  is_of_package = _PACKAGE.is_level(level_name)
-  spec = (_PACKAGE if is_of_package else registry).look_up(level_name, settings)
-  if not (is_of_package or _has_screen(spec)):
+  spec = _PACKAGE.look_up(level_name, settings)
+  if not _takes_settings(spec):
     return registry.factory(spec, settings)
   width, height = settings.width, settings.height
   resolution = next(
@@ -76,55 +74,52 @@ def look_up(
   return functools.partial(_make, spec, width, height, settings.kwargs)
 
 
-def _has_screen(spec: registry.Spec) -> bool:
-  """Whether a user's own level is an environment of ViZDoom, not wrapped."""
+def _takes_settings(spec: registry.Spec) -> bool:
+  """Whether a level, perhaps a user's own, takes ViZDoom's arguments."""
+  make = registry.creator(spec)
+  if not isinstance(make, type):
+    return any(argument.kind is argument.VAR_KEYWORD for argument in
+               inspect.signature(make).parameters.values())
   try:
     from vizdoom.gymnasium_wrapper import base_gymnasium_env
   except ImportError:
     return False
-  make = registry.creator(spec)
-  return isinstance(make, type) and issubclass(
-      make, base_gymnasium_env.VizdoomEnv)
+  return issubclass(make, base_gymnasium_env.VizdoomEnv)
 
 
 def _make(spec: registry.Spec, width: int, height: int,
           kwargs: Mapping[str, object]) -> gymnasium.Env:
-  return Screen(registry.make(spec, kwargs), width, height)
+  env = registry.make(spec, kwargs)
+  space = env.observation_space
+  is_native = isinstance(space, gymnasium.spaces.Dict) and (
+      'screen' in space.keys())
+  return Screen(env, width, height) if is_native else Engine(env)
 
 
-class Screen(gymnasium.Wrapper):
-  """Observations are the screen, uint8 `[height, width, 3]`.
+class Engine(gymnasium.Wrapper):
+  """An environment of ViZDoom, perhaps in wrappers of its observations.
 
   The first `reset` starts the engine, in its own process. The engine ends with
-  this process, even if this process is killed. After the end of an episode
-  there is no screen, so the last observation is the screen before the end.
+  this process, even if this process is killed.
   """
 
-  def __init__(self, env: gymnasium.Env, width: int, height: int):
-    """Makes the environment; sizes of observations are in pixels."""
+  def __init__(self, env: gymnasium.Env):
     super().__init__(env)
-    self.observation_space = gymnasium.spaces.Box(
-        0, 255, (height, width, 3), np.uint8)
     self._clean_up: subprocess.Popen | None = None
     self._picture: np.ndarray | None = None
 
   def reset(self, *, seed: int | None = None,
-            options: dict | None = None) -> base.Reset:
+            options: dict | None = None) -> tuple[Any, dict]:
     """See `gymnasium.Env.reset`; starts the engine if there is none."""
     if self._clean_up is None:
-      observation, info = self._start(seed, options)
-    else:
-      observation, info = self.env.reset(seed=seed, options=options)
-    self._frame = self._scale(observation['screen'])
-    return self._frame, info
+      return self._start(seed, options)
+    return self.env.reset(seed=seed, options=options)
 
-  def step(self, action: int) -> base.Step:
+  def step(self, action: int) -> tuple[Any, float, bool, bool, dict]:
     """See `gymnasium.Env.step`; a timeout is only a truncation."""
     observation, reward, terminated, truncated, info = self.env.step(action)
-    if self.env.unwrapped.state is not None:  # A limit of gymnasium shows it.
-      self._frame = self._scale(observation['screen'])
     # If time runs out, ViZDoom also sets `terminated`.
-    return (self._frame, reward, terminated and not truncated, truncated, info)
+    return observation, reward, terminated and not truncated, truncated, info
 
   def render(self) -> np.ndarray | None:
     """Returns the screen, uint8 `[H, W, 3]`.
@@ -145,7 +140,7 @@ class Screen(gymnasium.Wrapper):
         self._clean_up.communicate()
         self._clean_up = None
 
-  def _start(self, seed: int | None, options: dict | None) -> tuple[dict, dict]:
+  def _start(self, seed: int | None, options: dict | None) -> tuple[Any, dict]:
     """Starts the engine; returns the results of its first `reset`."""
     # The engine leaves files in the directory it runs in.
     previous = os.getcwd()
@@ -165,6 +160,35 @@ class Screen(gymnasium.Wrapper):
         f'{" ".join(_shared_files() - before)}\n'.encode())
     self._clean_up.stdin.flush()
     return result
+
+
+class Screen(Engine):
+  """Observations are the screen, uint8 `[height, width, 3]`.
+
+  After the end of an episode there is no screen, so the last observation is the
+  screen before the end.
+  """
+
+  def __init__(self, env: gymnasium.Env, width: int, height: int):
+    """Makes the environment; sizes of observations are in pixels."""
+    super().__init__(env)
+    self.observation_space = gymnasium.spaces.Box(
+        0, 255, (height, width, 3), np.uint8)
+
+  def reset(self, *, seed: int | None = None,
+            options: dict | None = None) -> base.Reset:
+    """See `Engine.reset`."""
+    observation, info = super().reset(seed=seed, options=options)
+    self._frame = self._scale(observation['screen'])
+    return self._frame, info
+
+  def step(self, action: int) -> base.Step:
+    """See `Engine.step`."""
+    observation, reward, terminated, truncated, info = super().step(action)
+    # After a limit of gymnasium there still is a screen.
+    if self.env.unwrapped.state is not None:
+      self._frame = self._scale(observation['screen'])
+    return self._frame, reward, terminated, truncated, info
 
   def _scale(self, screen: np.ndarray) -> np.ndarray:
     """Returns the screen `[H, W, 3]` in the size of observations."""

@@ -150,9 +150,11 @@ def _about_rules(facts: trial.Facts) -> Iterator[str]:
 def _about_episodes(facts: trial.Facts) -> Iterator[str]:
   """Yields remarks about the ends of episodes, and about rewards."""
   if not facts.lengths:
+    limit = {True: '', False: 'max_episode_steps', None: (
+        'gymnasium.wrappers.TimeLimit')}[facts.has_time_limit]
     yield f'No episode ended in {len(facts.rewards):,} steps.' + (
-        '' if facts.has_time_limit else ' If episodes never end, a time limit '
-        'lets the program report returns: max_episode_steps.')
+        ' If episodes never end, a time limit lets the program report returns: '
+        f'{limit}.' if limit else '')
   elif (len(set(facts.lengths)) > 1 and facts.has_time_limit is False
         and facts.num_terminated == len(facts.lengths)):
     yield ('No time limit is known: an agent may find actions that never end '
@@ -258,7 +260,8 @@ def _given(config: config_lib.Config, level: str) -> dict[str, str]:
 
 
 def _percent(share: float) -> str:
-  return 'over 99' if .995 <= share < 1 else f'{100 * share:.0f}'
+  return ('under 1' if 0 < share < .005 else
+          'over 99' if .995 <= share < 1 else f'{100 * share:.0f}')
 
 
 def _report(facts: trial.Facts) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,6 @@ from scalable_agent.environments import units
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
 from scalable_agent.networks import layers
-from scalable_agent.processes import shared_arrays
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.scores import levels
@@ -97,7 +96,8 @@ class LoadedAgent:
       older versions do not know the space: actions are `normalised`.
 
     Raises:
-      errors.EnvironmentSpecError: an observation has another shape.
+      errors.EnvironmentSpecError: an observation has another shape, or a number
+        that the dtype of the training cannot hold.
     """
     num_envs = len(state.last_action)
     observation = _as_spec(self._units.observation(observation, num_envs),
@@ -123,7 +123,9 @@ class LoadedAgent:
     Args:
       env: the environment, which stays open. Actions are not repeated. None
         plays the level of the training, in new processes.
-      num_episodes: number of episodes, divided evenly among environments.
+      num_episodes: number of episodes, divided evenly among environments. A
+        vector that resets in the step after an end, as gymnasium's do, cuts
+        an endless episode one step after `max_episode_steps`.
       greedy: see `step`.
 
     Raises:
@@ -162,11 +164,11 @@ class LoadedAgent:
 
 
 def _as_spec(observation: structs.Nest, spec: structs.Nest,
-             num_envs: int) -> structs.Nest:
-  """Converts observations to arrays of a spec; raises if the shape differs."""
+             num_envs: int, name: str = '') -> structs.Nest:
+  """Converts observations to arrays of a spec; raises if they do not fit."""
   if isinstance(spec, dict):
     try:
-      return {name: _as_spec(observation[name], part, num_envs)
+      return {name: _as_spec(observation[name], part, num_envs, name)
               for name, part in spec.items()}
     except (IndexError, KeyError, TypeError) as e:
       raise errors.EnvironmentSpecError(
@@ -177,16 +179,16 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
     raise errors.EnvironmentSpecError(
         'An action_mask has 1 for valid actions and 0 for invalid actions, no '
         'other numbers.')
-  if array.dtype.kind == 'f' and not (np.isfinite(array).all() and (
-      spec.dtype.kind == 'f' or (array == np.round(array)).all())):
-    raise errors.EnvironmentSpecError(
-        f'Observations must be {spec.dtype}, as in the training: finite' + (
-            '.' if spec.dtype.kind == 'f' else ' and whole numbers.'))
-  try:
-    array = shared_arrays.fit(array, spec.dtype)
-  except ValueError as e:
-    raise errors.EnvironmentSpecError(str(e)) from e
-  array = array.astype(spec.dtype, copy=False)
+  raw = array
+  with np.errstate(invalid='ignore', over='ignore'):
+    array = raw.astype(spec.dtype, copy=False)
+  if spec.dtype.kind in 'iuf':
+    bad = ~np.isfinite(array) if spec.dtype.kind == 'f' else array != raw
+    if bad.any():
+      raise errors.EnvironmentSpecError(
+          f'Observations have the number {raw[bad].flat[0]}, but '
+          f'{f"{name} must be" if name else "must be"} {spec.dtype}, as in the '
+          'training.')
   if array.shape != (num_envs, *spec.shape):
     raise errors.EnvironmentSpecError(
         f'Observations must have the shape {[num_envs, *spec.shape]}, not '

@@ -126,21 +126,21 @@ def errors_of_close_ignored(is_silent: bool = True) -> Iterator[None]:
             file=sys.stderr, flush=True)
 
 
-def number_of_reward(reward: npt.ArrayLike) -> float:
+def number_of_reward(reward: npt.ArrayLike, method: str = 'step') -> float:
   """Returns a reward, one number in an array of any shape, as a number.
 
-  Raises ValueError for several numbers, no number, or a number too large for
-  float32.
+  `method` has returned the reward. Raises ValueError for several numbers, no
+  number, or a number too large for float32.
   """
   array = np.asarray(reward)
   if array.size != 1:
-    raise ValueError(f'the reward must be one number, but `step` returned a '
-                     f'reward of shape {list(array.shape)}')
+    raise ValueError(f'the reward must be one number, but `{method}` returned '
+                     f'a reward of shape {list(array.shape)}')
   try:
     number = float(array.item())
   except (TypeError, ValueError):
-    raise ValueError('the reward must be a number, but `step` returned the '
-                     f'reward {reward!r}') from None
+    raise ValueError(f'the reward must be a number, but `{method}` returned '
+                     f'the reward {reward!r}') from None
   if _MAX_REWARD < abs(number) < np.inf:
     raise ValueError(f'the reward {number} is beyond the numbers of float32')
   return number

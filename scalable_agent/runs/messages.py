@@ -75,11 +75,11 @@ def print_start(
 
 
 def _long_default(config: config_lib.Config) -> str:
-  """Returns a line about the length of DeepMind's trainings, or ''."""
+  """Returns a line if the length is the default of IMPALA, otherwise ''."""
   num_frames = config.total_environment_frames
   if num_frames != config_lib.Config().total_environment_frames:
     return ''
-  return (f'The training has {num_frames:,} frames '
+  return (f'The training has {num_frames:,} frames by default '
           '(--total_environment_frames). --help=recipes lists shorter '
           'trainings, --mode=check proposes settings for a level.')
 

@@ -49,7 +49,7 @@ def training_remarks(
       if here != there]
   if changed:
     yield f'Not the environment of the training: {", ".join(changed)}.'
-  seen = set(map(levels_lib.test_level, _trained_levels(trained_with)))
+  seen = set(map(levels_lib.test_level, trained_levels(trained_with)))
   unseen = [level for level in levels
             if levels_lib.test_level(level) not in seen]
   if unseen:
@@ -124,7 +124,7 @@ def _level_names(config: sections.AllSections) -> list[str]:
   return levels_lib.level_names(config.level_name, config.is_test)
 
 
-def _trained_levels(trained_with: sections.AllSections) -> list[str]:
+def trained_levels(trained_with: sections.AllSections) -> list[str]:
   """Returns the levels that the training has played, maybe not all levels."""
   return levels_lib.played(_level_names(trained_with), trained_with.num_actors)
 
@@ -142,7 +142,7 @@ def _environment_settings(levels: Collection[str]) -> list[str]:
 def _atari_agent(
     config: sections.AllSections, trained_with: sections.AllSections | None,
     num_env_frames: int) -> Iterator[str]:
-  num_games = trained_with and len(_trained_levels(trained_with))
+  num_games = trained_with and len(trained_levels(trained_with))
   if not num_games or num_env_frames != num_games * _PAPER_FRAMES_PER_GAME:
     yield (f'Frames trained: {num_env_frames:,} here; '
            f'{_PAPER_FRAMES_PER_GAME:,} for each expert and '
@@ -185,7 +185,7 @@ def _atari_environment(config: sections.AllSections) -> Iterator[str]:
 
 def _dmlab_agent(trained_with: sections.AllSections | None,
                  num_env_frames: int) -> Iterator[str]:
-  num_levels = trained_with and len(_trained_levels(trained_with))
+  num_levels = trained_with and len(trained_levels(trained_with))
   if num_levels == 1:
     yield (f'Frames trained: {num_env_frames:,} here; not known '
            'for the experts.')

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scalable_agent.scores import data
 from scalable_agent.scores import groups as groups_lib
-from scalable_agent.scores import levels
 from scalable_agent.scores import protocol
 from scalable_agent.scores import published_scores
 from scalable_agent.scores import statistics
@@ -194,7 +193,7 @@ def _comparisons(run: Run) -> Iterator[Comparison]:
   """Yields a `Comparison` for each level that has published scores."""
   trained_with = run.trained_with or run.config
   # Levels that were trained together share the frames.
-  num_levels = len(levels.level_names(trained_with.level_name, False))
+  num_levels = len(protocol.trained_levels(trained_with))
   num_steps = (
       run.num_env_frames // trained_with.num_action_repeats // num_levels)
   for row in run.rows:
