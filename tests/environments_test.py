@@ -1019,7 +1019,7 @@ class GroupsTest(parameterized.TestCase):
           ['fake/PlaceFromZero-v0', 'fake/PlaceFromThree-v0'], num_groups)
 
   def test_names_of_packages_in_modules_of_users(self):
-    for name in 'VizdoomFake-v0', 'MinAtar/Fake-v0':
+    for name in 'VizdoomEnvironmentOfAUser-v0', 'MinAtar/Fake-v0':
       env = environments.make_vec(
           [f'fake_environments:{name}'], [1], _SETTINGS)
       self.addCleanup(env.close)

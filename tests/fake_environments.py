@@ -924,9 +924,9 @@ def _doom(wraps):
 
 
 gymnasium.register('MiniGridFake-v0', f'{__name__}:Plain')
-gymnasium.register('VizdoomFake-v0', f'{__name__}:Plain')
-gymnasium.register('VizdoomFakeScreen-v0', _doom(False))
-gymnasium.register('VizdoomFakeWrapped-v0', _doom(True))
+gymnasium.register('VizdoomEnvironmentOfAUser-v0', f'{__name__}:Plain')
+gymnasium.register('VizdoomEnvironmentOfAUserScreen-v0', _doom(False))
+gymnasium.register('VizdoomEnvironmentOfAUserWrapped-v0', _doom(True))
 gymnasium.register('MinAtar/Fake-v0', f'{__name__}:Plain')
 for _name, _wrapper in (('Own', ''), ('Image', 'ImgObsWrapper'),
                         ('Whole', 'FullyObsWrapper'), ('Told', 'Told'),

@@ -42,9 +42,10 @@ class VizdoomTest(parameterized.TestCase):
   def test_own_levels(self):
     before = set(os.listdir('/dev/shm'))
     self.enter_context(_working_directory(self.create_tempdir().full_path))
-    for name, shape in (('Screen', (120, 160, 3)), ('Wrapped', (120, 160, 3))):
-      env = self.make(f'fake_environments:VizdoomFake{name}-v0', [1])
-      self.assertEqual(env.initial().observation.shape, (1, *shape))
+    for name in 'Screen', 'Wrapped':
+      env = self.make(
+          f'fake_environments:VizdoomEnvironmentOfAUser{name}-v0', [1])
+      self.assertEqual(env.initial().observation.shape, (1, 120, 160, 3))
       env.step(np.zeros([1, 3], np.int32))
       env.close()
     self.assertEmpty(os.listdir())
