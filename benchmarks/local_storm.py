@@ -213,7 +213,7 @@ def main() -> int:
     (out / 'output.txt').write_text(run.text)
   if 'Traceback' in run.text:
     problems.append('There was a traceback.')
-  expected = re.compile(r'(damaged-)?ckpt-\d+\..*|settings\..*|events\..*|'
+  expected = re.compile(r'(damaged-)?ckpt-\d+\..*|settings[-.].*|events\..*|'
                         r'agent\.json|spec\.json|checkpoint|episodes\.csv')
   left = [n for n in os.listdir(logdir) if not expected.fullmatch(n)]
   problems += [f'{name} is left.' for name in left]
