@@ -381,8 +381,8 @@ MUTATIONS = (
     dict(file='environments/goals', catches='test_rewards_in_arrays',
          rows=(
         ('rewards in arrays stay so',
-         'return np.ravel(np.array([',
-         'return np.asarray(np.array(['),
+         'np.array(results, dtype).ravel()',
+         'np.array(results, dtype)'),
     )),
     dict(file='environments/goals', catches='RewardFunctionTest.test_wrappers_'
          'that_change_only_the_reward_of_the_goal0', rows=(

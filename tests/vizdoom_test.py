@@ -40,16 +40,17 @@ class VizdoomTest(parameterized.TestCase):
 
   @pytest.mark.slow
   def test_own_levels(self):
-    before = set(os.listdir('/dev/shm'))
     self.enter_context(_working_directory(self.create_tempdir().full_path))
     for name in 'Screen', 'Wrapped':
       env = self.make(
           f'fake_environments:VizdoomEnvironmentOfAUser{name}-v0', [1])
       self.assertEqual(env.initial().observation.shape, (1, 120, 160, 3))
       env.step(np.zeros([1, 3], np.int32))
+      engine, others = _processes()
+      traces = _traces(engine)
       env.close()
+      self.assert_gone([engine, *others], traces)
     self.assertEmpty(os.listdir())
-    self.assertEqual(set(os.listdir('/dev/shm')), before)
 
   @pytest.mark.slow
   def test_a_limit_of_gymnasium_shows_the_last_screen(self):

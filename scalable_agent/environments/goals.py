@@ -173,12 +173,12 @@ def _batch_function(
   """
 
   def at_once(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-    return np.ravel(np.asarray(method(achieved, desired, {}), dtype))
+    return np.asarray(method(achieved, desired, {}), dtype).ravel()
 
   def one_by_one(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-    return np.ravel(np.array([
-        method(a, d, {}) for a, d in zip(achieved, desired, strict=True)],
-                             dtype))
+    results = [
+        method(a, d, {}) for a, d in zip(achieved, desired, strict=True)]
+    return np.array(results, dtype).ravel()
 
   compute = at_once if _agree(at_once, one_by_one, goals) else one_by_one
 

@@ -106,7 +106,7 @@ class PixelsAndMission(gymnasium.Wrapper):
     with contextlib.redirect_stdout(io.StringIO()):
       observation, info = self.env.reset(seed=seed, options=options)
     if self.unwrapped.carrying:  # BabyAI gives an object after the view.
-      observation = _seen(self.env)
+      observation = _look(self.env)
     return self._adapt(observation), info
 
   def step(self, action: int) -> base.Step:
@@ -123,11 +123,11 @@ class PixelsAndMission(gymnasium.Wrapper):
     return {'frame': frame, 'instruction': observation['mission']}
 
 
-def _seen(env: gymnasium.Env) -> _Seen:
+def _look(env: gymnasium.Env) -> _Seen:
   """Returns the observation of this moment."""
   if not isinstance(env, gymnasium.Wrapper):
     return env.gen_obs()
-  seen = _seen(env.env)
+  seen = _look(env.env)
   return env.observation(seen) if isinstance(
       env, gymnasium.ObservationWrapper) else seen
 

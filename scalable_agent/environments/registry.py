@@ -109,15 +109,18 @@ def creator(spec: Spec) -> Callable[..., gymnasium.Env]:
           spec.entry_point)
 
 
+def takes(make: Callable[..., gymnasium.Env], name: str) -> bool:
+  """Whether a function of a user takes an argument of a name."""
+  return any(argument.name == name or argument.kind is argument.VAR_KEYWORD
+             for argument in inspect.signature(make).parameters.values())
+
+
 def _with_pictures(spec: Spec) -> Spec:
   """Returns a spec with `render_mode='rgb_array'`, if the level has this."""
   make = creator(spec)
   metadata = getattr(make, 'metadata', None)
   if metadata is None:  # A function, not a class: look at the arguments.
-    arguments = inspect.signature(make).parameters.values()
-    can_render = any(argument.name == 'render_mode'
-                     or argument.kind is argument.VAR_KEYWORD
-                     for argument in arguments)
+    can_render = takes(make, 'render_mode')
   else:
     can_render = 'rgb_array' in metadata.get('render_modes', ())
   if not can_render:

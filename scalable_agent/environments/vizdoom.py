@@ -9,7 +9,6 @@ https://vizdoom.farama.org
 from collections.abc import Mapping
 import dataclasses
 import functools
-import inspect
 import os
 import re
 import subprocess
@@ -78,8 +77,7 @@ def _takes_settings(spec: registry.Spec) -> bool:
   """Whether a level, perhaps a user's own, takes ViZDoom's arguments."""
   make = registry.creator(spec)
   if not isinstance(make, type):
-    return any(argument.kind is argument.VAR_KEYWORD for argument in
-               inspect.signature(make).parameters.values())
+    return registry.takes(make, 'frame_skip')
   try:
     from vizdoom.gymnasium_wrapper import base_gymnasium_env
   except ImportError:

@@ -6,9 +6,11 @@ from typing import Any
 
 
 def parts_of(observation: Any) -> dict[str, Any]:
-  """Returns arrays, or specs, by name; the name of one alone is ''."""
-  return dict(observation) if isinstance(observation, dict) else {
-      '': observation}
+  """Returns arrays, or specs, by name; a dictionary is returned as it is.
+
+  The name of an array alone is ''.
+  """
+  return observation if isinstance(observation, dict) else {'': observation}
 
 
 def map_nests(fn: Callable[..., object], *nests: Any) -> Any:

@@ -179,16 +179,16 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
     raise errors.EnvironmentSpecError(
         'An action_mask has 1 for valid actions and 0 for invalid actions, no '
         'other numbers.')
-  raw = array
+  raw, kind = array, spec.dtype.kind
   with np.errstate(invalid='ignore', over='ignore'):
     array = raw.astype(spec.dtype, copy=False)
-  if spec.dtype.kind in 'iuf':
-    bad = ~np.isfinite(array) if spec.dtype.kind == 'f' else array != raw
+  if kind == 'f' or kind in 'iu' and array is not raw:
+    bad = ~np.isfinite(array) if kind == 'f' else array != raw
     if bad.any():
+      must_be = f'{name} must be'.lstrip()
       raise errors.EnvironmentSpecError(
-          f'Observations have the number {raw[bad].flat[0]}, but '
-          f'{f"{name} must be" if name else "must be"} {spec.dtype}, as in the '
-          'training.')
+          f'Observations have the number {raw[bad].flat[0]}, but {must_be} '
+          f'{spec.dtype}, as in the training.')
   if array.shape != (num_envs, *spec.shape):
     raise errors.EnvironmentSpecError(
         f'Observations must have the shape {[num_envs, *spec.shape]}, not '

@@ -143,7 +143,7 @@ class ObservationNormaliser(tf.keras.layers.Layer):
 
   def call(self, observations: Observations) -> Observations:
     """Returns observations whose normalised parts are float32, in [-5, 5]."""
-    parts = nests.parts_of(observations)
+    parts = dict(nests.parts_of(observations))
     for name, statistics in self.statistics.items():
       num_numbers = parts[name].shape.num_elements()  # None: not known yet.
       is_large = (num_numbers or 0) >= _MIN_COMPILED_NUMBERS

@@ -120,7 +120,7 @@ class PartsTorso(layers.Composite):
   def call(self, observations: Observations,
            actions: tf.Tensor | None = None) -> tf.Tensor:
     """Computes features, see `MLPTorso.call`."""
-    parts = nests.parts_of(observations)
+    parts = dict(nests.parts_of(observations))
     for name, torso in zip(self._names, self._frame_torsos, strict=True):
       parts[name] = torso(parts[name])
     return self._mlp(parts, actions)

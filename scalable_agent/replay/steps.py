@@ -17,8 +17,9 @@ import operator
 from typing import NamedTuple
 
 import numpy as np
-from scalable_agent.experience import nests
 from scalable_agent.experience import structs
+from scalable_agent.experience.nests import map_nests
+from scalable_agent.experience.nests import parts_of
 from scalable_agent.replay import games
 from scalable_agent.replay import selectors
 from scalable_agent.replay import texts
@@ -77,12 +78,12 @@ class StepStore:
     slots = self.length * num_streams
     # The machine gives memory when an array is first written.
     empty = lambda count, s: np.zeros((count, *s.shape), s.dtype)
-    self._observation = nests.map_nests(lambda s: empty(slots, s), observation)
+    self._observation = map_nests(lambda s: empty(slots, s), observation)
     self._action = empty(slots, action)
     self._reward = np.zeros([slots], np.float32)
     self._flags = np.zeros([slots], np.uint8)
     self._games = games.Games(
-        num_streams, slots, nests.map_nests(lambda s: empty(1, s), observation))
+        num_streams, slots, map_nests(lambda s: empty(1, s), observation))
     self.count = np.zeros([num_streams], np.int64)
     self.first = np.zeros([num_streams], np.int64)
     self.end = np.zeros([num_streams], np.int64)
@@ -151,9 +152,9 @@ class StepStore:
     if actions.dtype.kind == 'f':
       actions = np.clip(actions, -1.0, 1.0)  # As executed.
     return self.append(stream, Columns(
-        nests.map_nests(lambda a: newest(a[entries]), env_outputs.observation),
+        map_nests(lambda a: newest(a[entries]), env_outputs.observation),
         actions, env_outputs.reward[entries], flags,
-        nests.map_nests(lambda *a: newest(np.stack(a)), *lasts)
+        map_nests(lambda *a: newest(np.stack(a)), *lasts)
         if lasts else ()))
 
   def append(self, stream: int, columns: Columns) -> selectors.Changes:
@@ -162,9 +163,8 @@ class StepStore:
     count = int(self.count[stream])
     slots = self._slot(stream, count + np.arange(len(columns.flags)))
     self._texts.forget(self._observation, self._games.last)
-    nests.map_nests(
-        lambda a, b: operator.setitem(a, slots, b), self._observation,
-        self._texts.encode(columns.observation))
+    map_nests(lambda a, b: operator.setitem(a, slots, b), self._observation,
+              self._texts.encode(columns.observation))
     self._action[slots] = columns.action
     self._reward[slots] = columns.reward
     self._flags[slots] = columns.flags
@@ -200,7 +200,7 @@ class StepStore:
     ended = self._games.ended_before(stream)
     rows = [ended[start + int(i)] for i in np.flatnonzero(flags & NEW_GAME)]
     read = lambda nest, rows: self._texts.decode(
-        nests.map_nests(lambda a: a[rows], nest))
+        map_nests(lambda a: a[rows], nest))
     return Columns(
         read(self._observation, slots), self._action[slots],
         self._reward[slots], flags,
@@ -279,11 +279,11 @@ class StepStore:
       found[ended, -1] = last[rows]
       return found
 
-    found = (self._observation, self._games.last)
+    nests = (self._observation, self._games.last)
     if key is not None:
-      found = tuple(nest[key] for nest in found)
+      nests = tuple(nest[key] for nest in nests)
     return self._texts.decode(
-        nests.map_nests(read_stacks if self._stacked else read, *found))
+        map_nests(read_stacks if self._stacked else read, *nests))
 
   def num_before(self, windows: 'Windows') -> np.ndarray:
     """Returns the number of stored steps of the game before each start."""
@@ -318,7 +318,7 @@ def num_bytes(spec: structs.EnvironmentSpec, capacity: int,
   """Returns the size of a full `StepStore`, without its last observations."""
   observation, action, _ = _slot_specs(spec._replace(
       observation=texts.Texts(spec.observation).spec), stacked)
-  fields = [*nests.parts_of(observation).values(), action]
+  fields = [*parts_of(observation).values(), action]
   return capacity * (
       sum(int(np.prod(s.shape)) * s.dtype.itemsize for s in fields)
       + 4 + 1 + 4)  # Reward, flags, game.

@@ -42,12 +42,14 @@ def play(env: base.FlowEnvironment, policy: policies.Policy,
   """Plays whole games in parallel.
 
   Every environment plays a fixed number of games. Otherwise short games would
-  be favoured over long games that are still running.
+  be favoured over long games that are still running. If environments are lost,
+  all games are played again, up to `config.max_environment_restarts` times.
 
   Args:
     env: `E` environments.
     num_episodes: number of games, at least `E`.
-    config: has `max_episode_steps` and `progress_secs`.
+    config: has `max_episode_steps`, `max_environment_restarts` and
+      `progress_secs`.
     is_stopped: ends the games when it returns True.
 
   Raises:
