@@ -402,9 +402,11 @@ class AgentTest(parameterized.TestCase):
 
     def run():
       both.wait()
-      self._unroll(agent, 2)
+      experiment.build_actor(agent, environments.FlowEnvironment(_Counter()),
+                             'level', environments.DEFAULT_ACTION_SET)
 
-    with mock.patch.object(agent, '_make', slow_make):
+    with _flags(unroll_length=1), \
+        mock.patch.object(agent, '_make', slow_make):
       actors = [threading.Thread(target=run) for _ in range(2)]
       for actor in actors:
         actor.start()

@@ -323,6 +323,12 @@ class FromZooTest(absltest.TestCase):
       scalable_agent.train(dataclasses.replace(
           config, total_environment_frames=frames + 2000))
     self.assertIn(f'Resuming from {self._logdir}', output.getvalue())
+    with self.assertRaisesRegex(
+        errors.CheckpointError,
+        'does not fit this agent .* Changed: --hidden_sizes=7; before: '
+        f'--hidden_sizes={config.hidden_sizes}.$'):
+      scalable_agent.train(dataclasses.replace(
+          config, hidden_sizes='7', total_environment_frames=frames + 3000))
     after = scalable_agent.load(str(self._logdir))
     self.assertGreaterEqual(after.num_env_frames, frames + 2000)
     self.assertTrue(any(

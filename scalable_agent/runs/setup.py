@@ -32,6 +32,7 @@ from scalable_agent.runs import metrics
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import flag_texts
 from scalable_agent.settings import sections
 import tensorflow as tf
 
@@ -76,7 +77,13 @@ def restore_learner(
   checkpointer = checkpointing.Checkpointer(
       config.logdir, learner, algorithms.describe(config, actors.spec),
       level=config.level_name, allow_other_level=config.allow_other_task)
-  restored = checkpointer.restore(put_aside=collectives.rank == 0)
+  try:
+    restored = checkpointer.restore(put_aside=collectives.rank == 0)
+  except errors.CheckpointError as e:
+    before = config_lib.trained_with(config.logdir)
+    changes = before and flag_texts.changes_said(
+        before, config, sections.AgentSettings)
+    raise errors.CheckpointError(f'{e} {changes or ""}'.rstrip()) from e
   _check_same_start(learner, checkpointer, collectives)
   if restored:
     print(f'Resuming from {restored}, {learner.num_env_frames:,} frames.')

@@ -60,11 +60,12 @@ def of_training(logdir: str) -> str:
           f'(--flagfile={shlex.quote(path)} --logdir={shlex.quote(logdir)})')
 
 
-def changes_said(before: declare.Section, now: declare.Section) -> str:
-  """Returns a line with the settings that a resumed run changes, or ''."""
+def changes_said(before: declare.Section, now: declare.Section,
+                 section: type[declare.Section] = joined.Joined) -> str:
+  """Returns a line with the settings of `section` that differ, or ''."""
   of_tests = {field.name for field in dataclasses.fields(TestSettings)}
   changed = [
-      field.name for field in dataclasses.fields(now)
+      field.name for field in dataclasses.fields(section)
       if not field.metadata['unreported'] and field.name not in of_tests
       and getattr(before, field.name) != getattr(now, field.name)]
   return changed and (
