@@ -3,7 +3,7 @@
 
 With this directory on PYTHONPATH, `slow_environment:SlowEnvironment5ms-v0`,
 `slow_environment:SlowResets-v0` and `slow_environment:SlowMaps-v0` are names of
-levels.
+levels. `slow_environment:SlowMatrices-v0` does not sleep, but computes.
 """
 
 import time
@@ -62,6 +62,17 @@ class SlowMaps(SlowEnvironment):
   _LENGTHS, _RESET_S = (100, 700), 3.
 
 
+class SlowMatrices(SlowEnvironment):
+  """Each step multiplies matrices of 160 rows and columns."""
+
+  def step(self, action):
+    matrix = np.ones([160, 160])
+    matrix @ matrix  # A library may use several threads here.
+    return super().step(action)
+
+
+gymnasium.register('SlowMatrices-v0', entry_point=f'{__name__}:SlowMatrices',
+                   kwargs={'step_ms': 0})
 gymnasium.register('SlowResets-v0', entry_point=f'{__name__}:SlowResets',
                    kwargs={'step_ms': 0})
 gymnasium.register('SlowMaps-v0', entry_point=f'{__name__}:SlowMaps',

@@ -12,6 +12,8 @@ from absl import flags
 # precision.
 os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
 os.environ.setdefault('NVIDIA_TF32_OVERRIDE', '0')
+# Threads of NumPy on busy cores mostly wait for each other.
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 # absl's directory is the same for all users and clones of a machine. Processes
 # of pytest-xdist get the directory of the first process.
 _TMPDIR = None if 'TEST_TMPDIR' in os.environ else tempfile.mkdtemp(

@@ -45,9 +45,9 @@ _RESULTS = sorted(
 _OTHERS = frozenset("""
     flagfile help helpfull address beside burn_in directory env episodes every_s
     faults first first_seed folder foreground game greedy groups head interval
-    jobs kills kinds learners limit_min lr mark names network networks num_envs
-    num_trials only out parts peers population programs repeats replay rounds
-    rungs runs search seconds seeds simulate step_ms sweep to_limit trace
+    jobs kills kinds learners levels limit_min lr mark names network networks
+    num_envs num_trials only out parts peers population programs repeats replay
+    rounds rungs runs search seconds seeds simulate step_ms sweep to_limit trace
     try_settings variants version warm_up_s what window_s
 """.split())
 

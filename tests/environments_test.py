@@ -1137,6 +1137,36 @@ class ProcessesTest(absltest.TestCase):
     output, errors = process.communicate(timeout=120)
     self.assertEqual(output, '[[7.0]]\n', errors)
 
+  def test_libraries_of_environments_have_one_thread(self):
+    num_more = min(2, len(os.sched_getaffinity(0))) - 1
+    for chosen, observation in (None, [0., 1.]), (2, [float(num_more), 2.]):
+      process = self.start(f"""
+          import os
+          os.environ.pop('OPENBLAS_NUM_THREADS', None)
+          if {chosen}:
+            os.environ['OPENBLAS_NUM_THREADS'] = '{chosen}'
+          import gymnasium
+          import numpy as np
+          from scalable_agent import environments
+          def num_threads():
+            return len(os.listdir('/proc/self/task'))
+          class Mine(gymnasium.Env):
+            observation_space = gymnasium.spaces.Box(0, 99, (2,), np.float32)
+            action_space = gymnasium.spaces.Discrete(2)
+            def reset(self, *, seed=None, options=None):
+              before = num_threads()
+              np.ones([512, 512]) @ np.ones([512, 512])
+              return np.array([
+                  num_threads() - before,
+                  os.environ['OPENBLAS_NUM_THREADS']], np.float32), {{}}
+          gymnasium.register('Mine-v0', Mine)
+          with environments.make_vec(['Mine-v0'], [1]) as env:
+            print(env.initial().observation.tolist())
+          print(os.environ.get('OPENBLAS_NUM_THREADS'))
+          """)
+      output, errors = process.communicate(timeout=120)
+      self.assertEqual(output, f'[{observation}]\n{chosen}\n', errors)
+
   @pytest.mark.slow
   def test_interrupt_is_left_to_the_parent(self):
     process = self.start("""
@@ -1186,6 +1216,19 @@ class ProcessesTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/__init__',
+         catches='test_libraries_of_environments_have_one_thread', rows=(
+        ('as many threads as cores',
+         "['scalable_agent.processes.one_thread', __name__,", '[__name__,'),
+        ('too late',
+         "['scalable_agent.processes.one_thread', __name__,",
+         "[__name__, 'scalable_agent.processes.one_thread',"),
+    )),
+    dict(file='processes/one_thread',
+         catches='test_libraries_of_environments_have_one_thread', rows=(
+        ('the choice of the user does not count',
+         "os.environ.setdefault(name, '1')", "os.environ[name] = '1'"),
+    )),
     dict(file='environments/registry',
          catches='test_names_of_packages_in_modules_of_users',
          rows=(

@@ -56,7 +56,8 @@ NUMBER = 'SCALABLE_AGENT_ENVIRONMENT_NUMBER'
 
 # The fork server imports the adapters once, for all environments.
 processes.CONTEXT.set_forkserver_preload(
-    [__name__, 'scalable_agent.processes.preload'])
+    ['scalable_agent.processes.one_thread', __name__,
+     'scalable_agent.processes.preload'])
 
 
 class Levels(Protocol):
