@@ -1,13 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """First import of the fork server of `processes`: one thread for each library.
 
-A library of numbers starts as many threads as the machine has cores, in each
-process of an environment, and reads these variables when it is loaded. Only the
-server may import this module, because the import changes the process.
+A library for numbers or images starts as many threads as the machine has cores,
+in each process of an environment. The library reads these variables when it is
+loaded. Only the server may import this module, because the import changes the
+process.
 """
 
 import os
 
 for name in ('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_NUM_THREADS',
-             'VECLIB_MAXIMUM_THREADS'):
+             'VECLIB_MAXIMUM_THREADS', 'OPENCV_FOR_THREADS_NUM'):
   os.environ.setdefault(name, '1')
