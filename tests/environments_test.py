@@ -329,6 +329,28 @@ class AtariTest(parameterized.TestCase):
       num_ends += output.info.episode_end.sum()
     self.assertGreater(num_ends, 0)
 
+  def test_all_actions_of_a_game_without_fire(self):
+    full = environments.EnvironmentSettings(max_noops=0, full_action_space=True)
+    with environments.make_vec(
+        ['ALE/Skiing-v5', 'ALE/Pong-v5'], [1, 1], full) as env:
+      self.assertEqual(env.spec.action.num_values, (18,))
+
+    def stream(action, settings=full):
+      with environments.make_vec(['ALE/Skiing-v5'], [1], settings) as env:
+        env.initial()
+        return np.array([env.step(np.array([action])).observation
+                         for _ in range(30)])
+
+    # ALE's actions: 3 right, 4 left, and 11 and 12 with the fire button. The
+    # actions of the game alone: nothing, right, left.
+    right, left = stream(3), stream(4)
+    self.assertFalse(np.array_equal(right, left))
+    np.testing.assert_array_equal(stream(11), right)
+    np.testing.assert_array_equal(stream(12), left)
+    np.testing.assert_array_equal(stream(1), stream(0))
+    np.testing.assert_array_equal(
+        stream(1, environments.EnvironmentSettings(max_noops=0)), right)
+
   def test_sticky_actions(self):
     streams = []
     for probability in (0.0, 0.9):
@@ -1216,6 +1238,11 @@ class ProcessesTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/atari',
+         catches='test_all_actions_of_a_game_without_fire', rows=(
+        ('an action with fire does nothing',
+         "name.removesuffix('FIRE') or 'NOOP'", "'NOOP'"),
+    )),
     dict(file='environments/__init__',
          catches='test_libraries_of_environments_have_one_thread', rows=(
         ('as many threads as cores',

@@ -3,6 +3,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import gc
 import io
 import os
@@ -25,6 +26,7 @@ from scalable_agent.experience import structs
 from scalable_agent.modes import loading
 from scalable_agent.modes import test
 import tensorflow as tf
+import tree
 
 _Mode = gymnasium.vector.AutoresetMode
 
@@ -69,6 +71,31 @@ class _Closable(_Growing):
 
   def close(self):
     self.is_closed = True
+
+
+class _SameArrays(_Growing):
+  """Each step changes the array of the last reward, and `reset` clears it."""
+
+  def reset(self, *, seed=None, options=None):
+    self.reward = getattr(self, 'reward', np.zeros([1]))
+    self.reward[:] = 0
+    return super().reset(seed=seed, options=options)
+
+  def step(self, action):
+    observation, self.reward[0], *others = super().step(action)
+    return (observation, self.reward, *others)
+
+
+class _SameArraysVector(gymnasium.vector.SyncVectorEnv):
+  """Returns the same arrays of ends in each step, as some vectors do."""
+
+  def step(self, actions):
+    observation, reward, *ends, info = super().step(actions)
+    self.ends = getattr(self, 'ends', [np.zeros(self.num_envs, bool),
+                                       np.zeros(self.num_envs, bool)])
+    for array, values in zip(self.ends, ends):
+      array[:] = values
+    return observation, reward, *self.ends, info
 
 
 class NumbersTest(parameterized.TestCase):
@@ -151,6 +178,20 @@ class GivenTest(parameterized.TestCase):
     self.assertEqual([e[5] for e in ends[:4]], [False, True, False, True])
     self.assertEqual(one[0][:3], ([0, 0], 0, b'step 0'))
     np.testing.assert_allclose(single.actions, [[.75, 17.5]] * 60)
+
+  @parameterized.parameters(
+      (_Growing, _SameArrays),
+      *[(functools.partial(kind, [_Growing] * 2, autoreset_mode=mode)
+         for kind in (gymnasium.vector.SyncVectorEnv, _SameArraysVector))
+        for mode in (_Mode.NEXT_STEP, _Mode.SAME_STEP)])
+  def test_arrays_that_are_used_again(self, make, make_same):
+    flows = [from_gymnasium.wrap(make()), from_gymnasium.wrap(make_same())]
+    for flow in flows:
+      flow.initial()
+    for _ in range(20):
+      expected, output = (
+          flow.step(np.zeros([flow.num_envs, 2], np.float32)) for flow in flows)
+      tree.map_structure(np.testing.assert_array_equal, output, expected)
 
   def test_a_vector_starts_again_after_an_end(self):
     flow = from_gymnasium.wrap(gymnasium.vector.SyncVectorEnv(
@@ -362,6 +403,15 @@ class ImportTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/from_gymnasium',
+         catches='test_arrays_that_are_used_again', rows=(
+        ('arrays of a vector are kept',
+         '(np.array(terminated), np.array(truncated))',
+         '(terminated, truncated)'),
+        ('the reward is read after the reset',
+         'np.array([number], np.float32)',
+         'np.array([user_code.number_of_reward(reward)], np.float32)'),
+    )),
     dict(file='environments/from_gymnasium',
          catches='test_forms_that_trainings_accept',
          rows=(

@@ -431,6 +431,13 @@ class InstructionEncoderTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllEqual((ids >= 0).sum(axis=1), [5, 0, 1, 1])
     self.assertAllEqual(ids[0], [681, 641, 354, 910, 199, -1, -1, -1])
 
+  def test_new_texts_of_known_words_need_no_hash(self):
+    instructions.hash_words(['go to the red ball'])
+    with mock.patch.object(tf.strings, 'to_hash_bucket_fast') as hash_word:
+      ids = instructions.hash_words([f'the ball {"go " * i}' for i in range(9)])
+    hash_word.assert_not_called()
+    self.assertAllEqual(ids[2, :5], [354, 199, 681, 681, -1])
+
   @parameterized.parameters((0, 1), (1, 8), (8, 8), (9, 16), (16, 16))
   def test_few_widths(self, num_words, width):
     self.assertEqual(instructions.hash_words(['', 'a ' * num_words]).shape,

@@ -432,6 +432,11 @@ class SavingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='replay/games', catches='test_a_restored_replay_draws_the_same0',
+         rows=(
+        ('the last game is that of another row',
+         'self.previous[rows[-1]] = row', 'pass'),
+    )),
     dict(file='replay/saving',
          catches='test_a_leftover_that_cannot_be_deleted_damages_nothing',
          rows=(

@@ -179,6 +179,16 @@ class ObservationsTest(parameterized.TestCase):
       agent.step(np.array([number]), agent.initial_state(1))
 
   @parameterized.parameters(
+      spaces.Discrete(28, start=100, dtype=np.int8),
+      spaces.MultiDiscrete([28], start=[100], dtype=np.int8),
+      spaces.MultiDiscrete([156], start=[100], dtype=np.uint8))
+  def test_the_largest_number_of_a_dtype(self, space):
+    top = np.iinfo(space.dtype).max
+    our_spaces.check_counted(np.array([100, top], space.dtype), space)
+    with self.assertRaisesRegex(ValueError, 'the number 99, which is not in'):
+      our_spaces.check_counted(np.array([99], space.dtype), space)
+
+  @parameterized.parameters(
       ('place', [1]), ('place', [6]), ('cards', [[[0, 1], [6, 5]]]),
       ('cards', [[[-1, 1], [2, 5]]]), ('lamps', [[0, 2, 1]]))
   def test_an_export_refuses_other_numbers(self, name, numbers):
@@ -292,6 +302,11 @@ class TrainedTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/spaces',
+         catches='test_the_largest_number_of_a_dtype', rows=(
+        ('sums may overflow', 'np.add(low, num_values, dtype=np.int64)',
+         'low + num_values'),
+    )),
     dict(file='environments/units',
          catches='test_spaces_are_the_same_after_a_file', rows=(
         ('first numbers get lost', "'start': space.start.tolist(),",

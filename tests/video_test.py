@@ -115,8 +115,8 @@ class FilmTest(parameterized.TestCase):
     self.assertNotEmpty(changed)
     self.assertLess(changed[:, 0].max(), 20)
     self.assertLess(changed[:, 1].max(), 80)
-    self.assertEqual(recording_lib._text(3., 1, ['UP', 'DOWN']), '3  DOWN')
-    self.assertEqual(recording_lib._text(.456, np.array([.1, -.25]), None),
+    self.assertEqual(recording_lib._text(3., 1, {1: 'DOWN'}), '3  DOWN')
+    self.assertEqual(recording_lib._text(.456, np.array([.1, -.25]), {}),
                      '0.46  0.10 -0.25')
 
 
@@ -205,6 +205,17 @@ class RecorderTest(parameterized.TestCase):
       np.testing.assert_array_equal(
           recording_lib._picture(env, board)[..., 0], [[0, 255]])
 
+  @parameterized.parameters(
+      (gymnasium.spaces.Discrete(2, start=1), 1, '0  left'),
+      (gymnasium.spaces.Discrete(2, start=-1), 0, '0  right'),
+      (gymnasium.spaces.Discrete(3), 2, '0  2'),  # Not all have names.
+      (gymnasium.spaces.MultiDiscrete([3, 3]), [1, 2], '0  1 2'))
+  def test_names_of_actions(self, space, action, text):
+    env = mock.Mock(action_space=space)
+    env.unwrapped.get_action_meanings = lambda: ['left', 'right']
+    self.assertEqual(recording_lib._text(
+        0., np.array(action), recording_lib._meanings(env)), text)
+
   def test_what_render_shows(self):
     env = gymnasium.make('CartPole-v1', render_mode='rgb_array')
     with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
@@ -237,7 +248,7 @@ class AtariTest(parameterized.TestCase):
     with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
       _Collected.all = []
       with environments.make_vec(
-          ['ALE/Breakout-v5', 'ALE/Pong-v5'], [3, 4],
+          ['ALE/Breakout-v5', 'ALE/Skiing-v5'], [3, 4],
           dataclasses.replace(settings, full_action_space=True),
           recording=recording_lib.Recording('d', has_text=True)) as env:
         env.initial()
@@ -595,6 +606,9 @@ class VideosTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/recording', catches='test_names_of_actions', rows=(
+        ('actions begin with 0', 'int(env.action_space.start)', '0'),
+    )),
     dict(file='processes/user_code', catches='test_no_pictures', rows=(
         ('errors of the program blame the code of users',
          ' and not isinstance(\n      error, errors.UserError)', ''),

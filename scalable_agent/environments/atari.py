@@ -88,7 +88,10 @@ class AtariVector:
           rom, len(indices),
           num_threads and max(1, num_threads // len(games)), settings)))
 
-    num_actions = [_num_actions(part) for _, part in self._parts]
+    # For each game, ALE's numbers of the agent's actions.
+    self._actions = [
+        numbers_of_actions(part, settings) for _, part in self._parts]
+    num_actions = [*map(len, self._actions)]
     if len(set(num_actions)) > 1:
       counts = ', '.join(f'{n}: {c}' for n, c in zip(games, num_actions))
       raise errors.EnvironmentSpecError(
@@ -111,8 +114,8 @@ class AtariVector:
     return observation
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    for indices, part in self._parts:
-      part.send(actions[indices])
+    for (indices, part), numbers in zip(self._parts, self._actions):
+      part.send(numbers[actions[indices]])
     observation, reward, terminated, truncated, info = self._merge(
         [part.recv() for _, part in self._parts])
     done = terminated | truncated
@@ -193,8 +196,24 @@ def make_part(
   return vector_env.AtariVectorEnv(rom, num_envs, **{**options, **overrides})
 
 
-def _num_actions(part: gymnasium.vector.VectorEnv) -> int:
-  return int(part.single_action_space.n)
+def numbers_of_actions(part: gymnasium.vector.VectorEnv,
+                       settings: EnvironmentSettings) -> np.ndarray:
+  """Returns ALE's number of each action of the agent, int64 `[A]`.
+
+  With `full_action_space`, `A` is 18 in all games. ALE has no action with the
+  fire button in Skiing: such an action moves there as without the button.
+  """
+  from ale_py import Action
+
+  actions = part.ale.get_action_set()
+  if not settings.full_action_space:
+    return np.arange(len(actions))
+  without_fire = {
+      action: Action.__members__[name.removesuffix('FIRE') or 'NOOP']
+      for name, action in Action.__members__.items()}
+  return np.array([
+      actions.index(action if action in actions else without_fire[action])
+      for action in without_fire])
 
 
 def _game_start(info: dict[str, np.ndarray]) -> np.ndarray:

@@ -53,10 +53,10 @@ class WrappedEnvironment:
     """
     [action] = spaces.to_space(actions, self._env.action_space)
     observation, reward, terminated, truncated, _ = self._env.step(action)
+    number = user_code.number_of_reward(reward)  # `reset` may overwrite arrays.
     done = bool(terminated or truncated)
     if done:
       observation, _ = self._env.reset()
-    number = user_code.number_of_reward(reward)
     is_done, arrays = np.array([done]), self._convert(observation)
     return base.VectorStep(
         np.array([number], np.float32), is_done, is_done, arrays,
@@ -107,7 +107,8 @@ class WrappedVector:
     """
     observation, reward, terminated, truncated, _ = self._env.step(
         spaces.to_space(actions, self._env.single_action_space))
-    now = (terminated, truncated)
+    # The vector may use its arrays again.
+    now = (np.array(terminated), np.array(truncated))
     is_over = self._nothing  # An observation of a new episode needs an action.
     if self._mode == _AutoresetMode.NEXT_STEP:
       is_over = terminated

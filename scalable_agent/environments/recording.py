@@ -5,7 +5,7 @@ Each game has its own file, which is complete when the last step of the game
 returns. Frames go to the encoder one by one, so long games need no memory.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import errno
 import functools
@@ -206,6 +206,7 @@ class _AtariGame:
     self._env = atari.make_part(
         rom, 1, 1, settings, frameskip=1, grayscale=False, stack_num=1,
         img_height=210, img_width=160, life_loss_info=False)
+    self._numbers = atari.numbers_of_actions(self._env, settings)
     self._meanings = _atari_meanings(self._env)
 
   def reset(self) -> None:
@@ -218,6 +219,7 @@ class _AtariGame:
 
     Raises RuntimeError if this game differs from the game that the agent plays.
     """
+    action = self._numbers[action]
     for _ in range(self._num_repeats):
       observation, frame_reward, terminated, truncated, info = self._env.step(
           np.array([action]))
@@ -316,23 +318,28 @@ def _with_text(picture: np.ndarray, text: str) -> np.ndarray:
   return np.asarray(image)
 
 
-def _meanings(env: gymnasium.Env) -> list[str] | None:
+def _meanings(env: gymnasium.Env) -> dict[int, str]:
+  """Returns the names of the actions that have names."""
   get: Callable[[], list[str]] | None = getattr(
       env.unwrapped, 'get_action_meanings', None)
-  return get() if get else None
+  if not get or not isinstance(env.action_space, gymnasium.spaces.Discrete):
+    return {}
+  return dict(enumerate(get(), int(env.action_space.start)))
 
 
-def _atari_meanings(env: gymnasium.vector.VectorEnv) -> list[str]:
+def _atari_meanings(env: gymnasium.vector.VectorEnv) -> dict[int, str]:
   from ale_py import Action
-  return [Action(action).name for action in env.ale.get_action_set()]
+  return {number: Action(action).name
+          for number, action in enumerate(env.ale.get_action_set())}
 
 
 def _text(return_: float, action: npt.ArrayLike,
-          meanings: list[str] | None) -> str:
+          meanings: Mapping[int, str]) -> str:
   """Returns the text of a return and an action."""
   action = np.asarray(action)
-  if meanings and action.ndim == 0:
-    action_text = str(meanings[int(action)])
+  name = meanings.get(action.item()) if action.ndim == 0 else None
+  if name is not None:
+    action_text = str(name)
   else:
     action_text = ' '.join(
         f'{part:.2f}' if action.dtype.kind == 'f' else str(part)

@@ -301,7 +301,7 @@ def check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
   if num_values is None:
     num_values = space.n
   value = np.asarray(value)
-  outside = (value < low) | (value >= low + num_values)
+  outside = (value < low) | (value >= np.add(low, num_values, dtype=np.int64))
   if outside.any():
     raise ValueError(f'An observation has the number {value[outside].flat[0]}, '
                      f'which is not in its space, {in_a_line(space)}.')

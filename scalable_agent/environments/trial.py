@@ -111,7 +111,7 @@ class Facts(NamedTuple):
         > self.mean_step_s + _POLICY_STEP_S)
 
 
-_Trace = list[tuple[dict[str, np.ndarray], float]]
+_Trace = collections.deque[tuple[dict[str, np.ndarray], float]]
 
 
 class Trial:
@@ -163,8 +163,7 @@ class Trial:
     limit_s = (self._step_timeout_s if method == 'step' else
                self._reset_timeout_s)
 
-    def end(*args: object) -> None:
-      del args
+    def end(*unused_args: object) -> None:
       more_s = limit_s - self._step_timeout_s
       more = f', and {more_s:g} s more' if more_s else ''
       raise TimeoutError(
@@ -254,15 +253,15 @@ class Trial:
            seed: int | None = None) -> _Trace:
     """Plays some steps, with a seed of only one episode."""
     rng = np.random.default_rng(_ACTION_SEED)
-    first = self._reset(env, seed)
-    trace: _Trace = [(first, 0.)]
+    trace: _Trace = collections.deque(  # Without a seed, nothing is compared.
+        [(self._reset(env, seed), 0.)], maxlen=1 if seed is None else None)
     for _ in range(num_steps):
       observation, reward, is_over = self._step(env, rng, trace[-1][0])
       trace.append((observation, reward))
       if time.monotonic() > end_s or is_over and seed is not None:
         break
       if is_over:
-        trace = [(self._reset(env), 0.)]
+        trace.append((self._reset(env), 0.))
     return trace
 
   def _reset(self, env: gymnasium.Env,

@@ -94,7 +94,8 @@ def faults(facts: trial.Facts) -> list[str]:
     texts.append(
         'The same seed and actions gave another episode: draw all random '
         'numbers from self.np_random, and call super().reset(seed=seed) in '
-        'reset.')
+        'reset. A wrapper that normalises by the episodes so far, as '
+        "gymnasium's NormalizeReward, does so, too: APPO normalises by itself.")
   if facts.checker:
     texts.append(f"gymnasium's checker: {facts.checker}")
   return texts

@@ -115,12 +115,14 @@ def hash_words_in_graph(instructions: tf.Tensor) -> tf.Tensor:
   return tf.pad(ids, [[0, 0], [0, 1]], constant_values=-1)
 
 
-# Actors see the same instructions again and again, and a hash takes as long as
-# a policy step.
+# Actors see the same instructions, or new ones of the same words, again and
+# again, and a hash takes as long as a policy step.
 @functools.lru_cache(maxsize=2**16)
 def _hash_instruction(instruction: bytes | str) -> tuple[int, ...]:
-  words = [word for word in tf.compat.as_bytes(instruction).split(b' ') if word]
-  if not words:
-    return ()
-  return tuple(tf.strings.to_hash_bucket_fast(
-      words, _NUM_HASH_BUCKETS).numpy().tolist())
+  return tuple(_hash_word(word)
+               for word in tf.compat.as_bytes(instruction).split(b' ') if word)
+
+
+@functools.lru_cache(maxsize=2**16)
+def _hash_word(word: bytes) -> int:
+  return int(tf.strings.to_hash_bucket_fast(word, _NUM_HASH_BUCKETS))

@@ -16,6 +16,7 @@ class Games:
     start: int64, the time of the first slot.
     limit: int64, the time of the last step, -1 while the game runs.
     last: nest of arrays, the last observation.
+    previous: int32, the row of the game before, in the same stream.
     of_slot: int32, the row of the game of each slot of the store.
   """
 
@@ -25,6 +26,7 @@ class Games:
     self.start = np.zeros([1], np.int64)
     self.limit = np.zeros([1], np.int64)
     self.last = empty_last
+    self.previous = np.zeros([1], np.int32)
     self.of_slot = np.zeros([num_slots], np.int32)
     self._free = [0]
     self._rows: list[collections.deque[int]] = [
@@ -58,6 +60,7 @@ class Games:
       else:
         self.limit[row] = time + i - 1
       rows.append(self._begin(time + i))
+      self.previous[rows[-1]] = row
     self.of_slot[slots[first:]] = rows[-1]
 
   def forget(self, stream: int, oldest: int) -> None:
@@ -71,12 +74,6 @@ class Games:
     while self._rows[stream]:
       self._free.append(self._rows[stream].pop())
 
-  def ended_before(self, stream: int) -> dict[int, int]:
-    """Returns the row of the game before each start time of a game."""
-    rows = list(self._rows[stream])
-    return {int(self.start[following]): row
-            for row, following in zip(rows, rows[1:])}
-
   def _begin(self, time: int) -> int:
     """Returns the row of a new game."""
     if not self._free:
@@ -85,6 +82,7 @@ class Games:
       double = lambda a: np.concatenate([a, np.zeros_like(a)])
       self.start, self.limit = double(self.start), double(self.limit)
       self.last = map_nests(double, self.last)
+      self.previous = double(self.previous)
     row = self._free.pop()
     self.start[row], self.limit[row] = time, -1
     return row

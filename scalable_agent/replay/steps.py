@@ -197,14 +197,14 @@ class StepStore:
     flags = self._flags[slots]
     if start == self.count[stream] - self.length and len(flags):
       flags[0] &= ~np.uint8(NEW_GAME)  # The game before is forgotten.
-    ended = self._games.ended_before(stream)
-    rows = [ended[start + int(i)] for i in np.flatnonzero(flags & NEW_GAME)]
+    ended = self._games.previous[
+        self._games.of_slot[slots[flags & NEW_GAME != 0]]]
     read = lambda nest, rows: self._texts.decode(
         map_nests(lambda a: a[rows], nest))
     return Columns(
         read(self._observation, slots), self._action[slots],
         self._reward[slots], flags,
-        read(self._games.last, np.array(rows, int)))
+        read(self._games.last, ended))
 
   def restore(self, stream: int, start: int, columns: Columns) -> None:
     """Appends the columns of `read`, at the time `start`.
