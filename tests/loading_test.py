@@ -181,8 +181,8 @@ class GivenTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (_Growing, _SameArrays),
-      *[(functools.partial(kind, [_Growing] * 2, autoreset_mode=mode)
-         for kind in (gymnasium.vector.SyncVectorEnv, _SameArraysVector))
+      *[tuple(functools.partial(kind, [_Growing] * 2, autoreset_mode=mode)
+              for kind in (gymnasium.vector.SyncVectorEnv, _SameArraysVector))
         for mode in (_Mode.NEXT_STEP, _Mode.SAME_STEP)])
   def test_arrays_that_are_used_again(self, make, make_same):
     flows = [from_gymnasium.wrap(make()), from_gymnasium.wrap(make_same())]
@@ -404,10 +404,13 @@ class ImportTest(absltest.TestCase):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='environments/from_gymnasium',
-         catches='test_arrays_that_are_used_again', rows=(
+         catches='test_arrays_that_are_used_again1', rows=(
         ('arrays of a vector are kept',
          '(np.array(terminated), np.array(truncated))',
          '(terminated, truncated)'),
+    )),
+    dict(file='environments/from_gymnasium',
+         catches='test_arrays_that_are_used_again0', rows=(
         ('the reward is read after the reset',
          'np.array([number], np.float32)',
          'np.array([user_code.number_of_reward(reward)], np.float32)'),
