@@ -413,6 +413,9 @@ class AdviceTest(parameterized.TestCase):
     for shape, dtype, parts, text in (
         ((60, 50), np.float32, {'frame': _PART},
          'The observation is large: 3,000 numbers.'),
+        ((3, 84, 84, 3), np.float32, {'frame': _PART},
+         'The observation seems to be a stack of pictures, but is learned as a '
+         'vector: a picture has three axes, '),
         ((84, 84), np.uint8, {'grey': _PART, 'b': _PART},
          'The part grey seems to be a picture, but is learned as a vector: '
          'a picture needs a channel axis, [84, 84, 1], ')):

@@ -183,7 +183,12 @@ def _about_sizes(facts: trial.Facts) -> Iterator[str]:
   """Yields a remark for each part of the observations that is large."""
   for name, spec in _specs(facts):
     what = 'The observation' if _has_no_parts(facts) else f'The part {name}'
-    if len(spec.shape) > 2 or math.prod(spec.shape) <= _MANY_NUMBERS:
+    if len(spec.shape) == 3 or math.prod(spec.shape) <= _MANY_NUMBERS:
+      continue
+    if len(spec.shape) == 4:
+      yield (f'{what} seems to be a stack of pictures, but is learned as a '
+             'vector: a picture has three axes, the channels of all pictures '
+             'of a stack in the last.')
       continue
     if len(spec.shape) == 2 and spec.dtype == np.uint8:
       height, width = spec.shape
