@@ -87,15 +87,19 @@ class _SameArrays(_Growing):
 
 
 class _SameArraysVector(gymnasium.vector.SyncVectorEnv):
-  """Returns the same arrays of ends in each step, as some vectors do."""
+  """Returns the same arrays in each step, as some vectors do."""
+
+  def reset(self, *, seed=None, options=None):
+    self.arrays = getattr(self, 'arrays', [
+        np.zeros(self.num_envs, dtype) for dtype in (np.float32, bool, bool)])
+    self.arrays[0][:] = 0
+    return super().reset(seed=seed, options=options)
 
   def step(self, actions):
-    observation, reward, *ends, info = super().step(actions)
-    self.ends = getattr(self, 'ends', [np.zeros(self.num_envs, bool),
-                                       np.zeros(self.num_envs, bool)])
-    for array, values in zip(self.ends, ends):
+    observation, *results, info = super().step(actions)
+    for array, values in zip(self.arrays, results):
       array[:] = values
-    return observation, reward, *self.ends, info
+    return observation, *self.arrays, info
 
 
 class NumbersTest(parameterized.TestCase):
@@ -183,14 +187,14 @@ class GivenTest(parameterized.TestCase):
       (_Growing, _SameArrays),
       *[tuple(functools.partial(kind, [_Growing] * 2, autoreset_mode=mode)
               for kind in (gymnasium.vector.SyncVectorEnv, _SameArraysVector))
-        for mode in (_Mode.NEXT_STEP, _Mode.SAME_STEP)])
+        for mode in _Mode])
   def test_arrays_that_are_used_again(self, make, make_same):
     flows = [from_gymnasium.wrap(make()), from_gymnasium.wrap(make_same())]
     for flow in flows:
       flow.initial()
-    for _ in range(20):
-      expected, output = (
-          flow.step(np.zeros([flow.num_envs, 2], np.float32)) for flow in flows)
+    pairs = [[flow.step(np.zeros([flow.num_envs, 2], np.float32))
+              for flow in flows] for _ in range(20)]
+    for expected, output in pairs:
       tree.map_structure(np.testing.assert_array_equal, output, expected)
 
   def test_a_vector_starts_again_after_an_end(self):
@@ -408,6 +412,11 @@ MUTATIONS = (
         ('arrays of a vector are kept',
          '(np.array(terminated), np.array(truncated))',
          '(terminated, truncated)'),
+    )),
+    dict(file='environments/from_gymnasium',
+         catches='test_arrays_that_are_used_again3', rows=(
+        ('rewards of a vector are kept', 'np.array(reward, np.float32)',
+         'np.asarray(reward, np.float32)'),
     )),
     dict(file='environments/from_gymnasium',
          catches='test_arrays_that_are_used_again0', rows=(

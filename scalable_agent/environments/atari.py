@@ -200,8 +200,9 @@ def numbers_of_actions(part: gymnasium.vector.VectorEnv,
                        settings: EnvironmentSettings) -> np.ndarray:
   """Returns ALE's number of each action of the agent, int64 `[A]`.
 
-  With `full_action_space`, `A` is 18 in all games. ALE has no action with the
-  fire button in Skiing: such an action moves there as without the button.
+  With `full_action_space`, `A` is 18 in all games. In Skiing and Lost Luggage,
+  ALE has no actions with the fire button. There, such an action moves as
+  without the button.
   """
   from ale_py import Action
 

@@ -108,6 +108,7 @@ class WrappedVector:
     observation, reward, terminated, truncated, _ = self._env.step(
         spaces.to_space(actions, self._env.single_action_space))
     # The vector may use its arrays again.
+    reward = np.array(reward, np.float32)
     now = (np.array(terminated), np.array(truncated))
     is_over = self._nothing  # An observation of a new episode needs an action.
     if self._mode == _AutoresetMode.NEXT_STEP:
@@ -119,7 +120,7 @@ class WrappedVector:
       observation, _ = self._env.reset(options={'reset_mask': done})
     observation = self._convert(observation, is_over)
     return base.VectorStep(
-        np.asarray(reward, np.float32), done, done, observation,
+        reward, done, done, observation,
         truncated & ~terminated, observation if done.any() else ())
 
   def close(self) -> None:

@@ -116,7 +116,7 @@ def hash_words_in_graph(instructions: tf.Tensor) -> tf.Tensor:
 
 
 # Actors see the same instructions, or new ones of the same words, again and
-# again, and a hash takes as long as a policy step.
+# again, and the hash of a new word takes as long as a policy step.
 @functools.lru_cache(maxsize=2**16)
 def _hash_instruction(instruction: bytes | str) -> tuple[int, ...]:
   return tuple(_hash_word(word)

@@ -10,5 +10,5 @@ process.
 import os
 
 for name in ('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_NUM_THREADS',
-             'VECLIB_MAXIMUM_THREADS', 'OPENCV_FOR_THREADS_NUM'):
+             'OPENCV_FOR_THREADS_NUM'):
   os.environ.setdefault(name, '1')
