@@ -120,8 +120,8 @@ class WrappedVector:
       observation, _ = self._env.reset(options={'reset_mask': done})
     observation = self._convert(observation, is_over)
     return base.VectorStep(
-        reward, done, done, observation,
-        truncated & ~terminated, observation if done.any() else ())
+        reward, done, done, observation, truncated & ~terminated,
+        observation if done.any() else ())
 
   def close(self) -> None:
     """Does nothing: the caller closes the vector."""
