@@ -39,7 +39,7 @@ import psutil
 from ray import cluster_utils
 from scalable_agent.distributed import hosts
 from scalable_agent.modes import running
-from scalable_agent.scores import plotting
+from scalable_agent.scores import episodes_csv
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _HANG_S = 240.
@@ -255,7 +255,7 @@ def episodes_problem(logdir: str, text: str, total: int) -> str:
       _NUM_ACTORS // _NUM_WORKERS * text.count(' is replaced: '))
   least = (total - (_FRAMES_PER_EPISODE - 1) * num_cut) / _FRAMES_PER_EPISODE
   most = total / _FRAMES_PER_EPISODE + 2 * _NUM_ACTORS * num_starts
-  number = len(plotting.read_episodes(logdir))
+  number = len(episodes_csv.read(logdir))
   return '' if least <= number <= most else (
       f'There are {number} episodes, not {least:.0f} to {most:.0f}.')
 

@@ -2,7 +2,9 @@
 """Tests of arguments of environments, and of their numbers in the run."""
 
 import dataclasses
+import multiprocessing
 import os
+from unittest import mock
 
 from absl.testing import parameterized
 import fake_environments  # noqa: F401  (Registers levels.)
@@ -12,6 +14,7 @@ import scalable_agent
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
+from scalable_agent.processes import workers
 from scalable_agent.runs import setup
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -146,6 +149,30 @@ class NumberTest(parameterized.TestCase, tf.test.TestCase):
                      [[70, 71, 72], [73, 74]])
     self.assertNotIn(environments.NUMBER, os.environ)
 
+  def test_groups_are_built_together_and_a_level_is_asked_once(self):
+    directory = self.create_tempdir().full_path
+    groups = environments.make_groups(
+        ['fake_environments:fake/Meets-v0'] * 4, list(range(4)),
+        _settings({'directory': directory, 'number': 4}), 3)
+    for group in groups:
+      self.addCleanup(group.close)
+    kinds = [name.split('-')[0] for name in sorted(os.listdir(directory))]
+    self.assertEqual(kinds, ['asked'] + ['built'] * 4)
+
+  def test_environments_that_are_being_built_are_not_waited_for(self):
+    settings = _settings({'directory': self.create_tempdir().full_path,
+                          'number': 5})  # One more than there are.
+    with mock.patch.object(
+        workers.Workers, 'wait_until_built', side_effect=KeyboardInterrupt
+    ), mock.patch.object(
+        workers.Workers, '_busy', autospec=True,
+        side_effect=workers.Workers._busy) as busy, self.assertRaises(
+            KeyboardInterrupt):
+      environments.make_groups(
+          ['fake_environments:fake/Meets-v0'] * 4, list(range(4)), settings, 4)
+    self.assertEqual(busy.call_count, 2 * 4)  # Else until a timeout.
+    self.assertEmpty(multiprocessing.active_children())
+
   def test_evaluations(self):
     config = config_lib.Config(
         level_name=_SIZED, num_actors=3, eval_num_episodes=2)
@@ -195,6 +222,20 @@ MUTATIONS = (
         ('number of the first', '_numbered, cast(Factory, part), i)',
          '_numbered, cast(Factory, part), first_index)'),
     )),
+    dict(file='environments/gymnasium_env',
+         catches='test_groups_are_built_together_and_a_level_is_asked_once',
+         rows=(
+             ('one group after the other', 'self._waits = waits',
+              'self._waits = None'),
+             ('not waited for', 'for wait in waits:', 'for wait in []:'),
+             ('each group asks', 'if name not in start.spaces:', 'if name:'),
+         )),
+    dict(file='processes/workers',
+         catches='test_environments_that_are_being_built_are_not_waited_for',
+         rows=(
+             ('waits', '_FINISH_TIMEOUT_S if self._is_built else 0',
+              '_FINISH_TIMEOUT_S'),
+         )),
     dict(file='runs/setup', catches='test_evaluations', rows=(
         ('numbers of the training', 'first_index=config.num_actors,',
          'first_index=0,'),

@@ -426,6 +426,25 @@ class AdviceTest(parameterized.TestCase):
       self.assertLen(remarks, 1)
       self.assertStartsWith(remarks[0], text)
 
+  @parameterized.parameters(
+      (np.int32, -2000., 7., True, 'The part a has integers of int32, up to '
+       '2,000, which are neither scaled nor normalised: choose uint8 '),
+      (np.int64, 0., 11., False,
+       'The observation has integers of int64, up to 11, which are '),
+      (np.int8, -10., 10., True, ''), (np.uint8, 0., 255., True, ''),
+      (np.float32, 0., 2000., True, ''),
+      (np.int32, np.inf, -np.inf, True, ''))  # No number was seen.
+  def test_large_integers(self, dtype, low, high, has_parts, text):
+    spec = structs.ArraySpec((3,), np.dtype(dtype))
+    part = trial.Part('Box', low, high)
+    remarks = check.advise(_facts(
+        parts={'a': part, 'b': _PART} if has_parts else {'frame': part},
+        spec=structs.EnvironmentSpec(
+            {'a': spec, 'b': structs.ArraySpec((2,), np.dtype(np.float32))}
+            if has_parts else spec, structs.ActionSpec((2,)), 1))).remarks
+    self.assertLen(remarks, bool(text))
+    self.assertStartsWith(''.join(remarks), text)
+
   def test_faults_of_parts(self):
     for names, text in ((('frame',), 'observations are not in their space'),
                         (('a', 'b'), 'have a part a that is not in its space')):
@@ -548,6 +567,13 @@ MUTATIONS = (
         ('every large part is a Discrete',
          "if facts.parts[name].space.startswith('Discrete') else '.')",
          "if facts else '.')"),
+    )),
+    dict(file='modes/check', catches='test_large_integers', rows=(
+        ('negative integers are small', 'max(abs(part.low), abs(part.high))',
+         'part.high'),
+        ('uint8 is not scaled', ' and spec.dtype != np.uint8', ''),
+        ('no number is a number', ' if part.high >= part.low else 0', ''),
+        ('small integers', 'largest > _LARGE_INTEGER', 'largest > 0'),
     )),
     dict(file='modes/check', catches='test_faults_of_parts', rows=(
         ('a frame is a part', "'are not in their' if _has_no_parts(facts)",

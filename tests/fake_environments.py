@@ -459,6 +459,26 @@ class DiesAtStart(_Fake):
       os._exit(3)
 
 
+class Meets(_Fake):
+  """Is built as soon as `number` processes build such an environment.
+
+  A process that is asked for the spaces is counted, too, but does not wait.
+  Each process makes a file in `directory`.
+  """
+
+  def __init__(self, directory, number):
+    with open(os.path.join(
+        directory, 'asked' if _is_asked_for_its_spaces() else 'built'
+    ) + f'-{os.getpid()}', 'x'):
+      pass
+    deadline = time.monotonic() + 30  # Then, the test has failed.
+    while not _is_asked_for_its_spaces() and len(
+        [name for name in os.listdir(directory) if 'built' in name]) < number:
+      if time.monotonic() > deadline:
+        raise ValueError('nobody else is here')
+      time.sleep(.01)
+
+
 class NeverBuilt(_Fake):
 
   def __init__(self):

@@ -67,15 +67,6 @@ class PlottingTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         curves['memory'], [[200, 300], [2, 3], [2, 5]])
 
-  def test_the_next_part_may_repeat_the_numbers_of_frames(self):
-    logdir = self._logdir([
-        (100, 1, 'catch', 1), (200, 2, 'catch', 2), (200, 2, 'catch', 3),
-        # Killed after these; the last checkpoint was at 200.
-        (250, 3, 'catch', 4), (250, 3, 'catch', 5), (300, 4, 'catch', 6),
-        (250, 3, 'catch', 7), (250, 3, 'catch', 8), (300, 4, 'catch', 9)])
-    self.assertEqual([episode[3] for episode in plotting.read_episodes(logdir)],
-                     [1, 2, 3, 7, 8, 9])
-
   @parameterized.parameters(
       '300,3', '300,3,catch,', '300,3,catch,5,9,36300,3,c', 'x,3,catch,5,9,36',
       '\x00\udcff')
@@ -264,35 +255,6 @@ class PlottingTest(parameterized.TestCase):
     # Not 800 m for 0.8 minutes.
     self.assertNotIn(
         'EngFormatter', type(minutes.xaxis.get_major_formatter()).__name__)
-
-  def test_a_damaged_line_is_left_out_alone(self):
-    episodes = [(i, i / 10, 'catch', 1) for i in range(1, 6000)]
-    logdir = self._logdir(episodes)
-    path = os.path.join(logdir, 'episodes.csv')
-    for damage in ('"catch', 'ca"tch', 'catch"', 'catch,', 'x' * 200000):
-      with open(path, encoding='utf-8', newline='') as f:
-        lines = f.read().splitlines(keepends=True)
-      lines[60] = lines[60].replace('catch', damage)
-      other = os.path.join(self.create_tempdir().full_path, 'episodes.csv')
-      with open(other, 'w', encoding='utf-8', newline='') as f:
-        f.writelines(lines)
-      self.assertGreaterEqual(
-          len(plotting.read_episodes(os.path.dirname(other))), 5998)
-
-  @parameterized.parameters(
-      ('episode_return', 'episode_retu\0n'), ('level_name,', 'level_name"'),
-      ('num_env_frames,', 'num_env,frames,'), ('num', 'x' * 200000))
-  def test_a_damaged_head_loses_no_line(self, text, damage):
-    logdir = self._logdir([(1, .5, 'catch', 1), (2, .6, 'catch', 3)])
-    path = os.path.join(logdir, 'episodes.csv')
-    with open(path, encoding='utf-8', newline='') as f:
-      lines = f.readlines()
-    lines[0] = lines[0].replace(text, damage, 1)
-    lines.insert(1, lines[1])
-    with open(path, 'w', encoding='utf-8', newline='') as f:
-      f.writelines(lines)
-    self.assertEqual(plotting.read_episodes(logdir)[-2:], [
-        ('catch', 1., .5, 1.), ('catch', 2., .6, 3.)])
 
   def test_many_episodes_are_few_dots_below_the_lines(self):
     def drawn(num_episodes):
@@ -484,11 +446,6 @@ MUTATIONS = (
          rows=(
         ('a short run cuts a band', '_MIN_COMMON_RANGE = .9',
          '_MIN_COMMON_RANGE = 0.'),
-    )),
-    dict(file='scores/plotting', catches=(
-        'test_the_next_part_may_repeat_the_numbers_of_frames'), rows=(
-        ('an episode of a killed part counts', 'and is_of_killed_part)',
-         'and False)'),
     )),
     dict(file='scores/plotting', catches='test_seeds_of_one_are_a_band', rows=(
         ('bands over suites', 'key = groups[label], groups_lib.key(config)',

@@ -85,7 +85,8 @@ class Family(NamedTuple):
     kind: for errors. One vector plays levels of one kind.
     make_vector: makes a vector of `E` level names, the `E` results of
       `look_up`, `E` seeds, settings, and a number of threads; from factories
-      with `first_index`, the number of the first environment in the run.
+      with `first_index`, the number of the first environment in the run, and
+      `start`, see `make_vec`.
   """
   levels: Levels
   kind: str
@@ -114,6 +115,7 @@ def make_vec(
     first_index: int = 0,
     restarts: Restarts | None = None,
     recording: Recording | None = None,
+    start: gymnasium_env.Start | None = None,
 ) -> FlowEnvironment:
   """Makes one vector of `E` environments, which the caller closes.
 
@@ -130,6 +132,7 @@ def make_vec(
       processes are lost, `initial` and `step` raise `EnvironmentLostError`.
       None: processes are never restarted.
     recording: records a video of each game. None: no videos.
+    start: shared by vectors that start together, see `make_groups`.
 
   Raises:
     UnknownLevelError: no such level.
@@ -159,7 +162,8 @@ def make_vec(
   if not isinstance(parts[0], str):
     parts = [functools.partial(_numbered, cast(Factory, part), i)
              for i, part in enumerate(parts, first_index)]
-    make = functools.partial(make, first_index=first_index)
+    make = functools.partial(
+        make, first_index=first_index, start=start or gymnasium_env.Start())
 
   def make_vector(seeds: Sequence[int]) -> VectorEnvironment:
     return make(level_names, parts, seeds, settings, num_threads)
@@ -180,21 +184,25 @@ def make_groups(
 ) -> list[FlowEnvironment]:
   """Makes `E` environments, divided among groups of nearly the same size.
 
-  See also `make_vec`. After an error, no group is left open. If there are fewer
-  environments than groups, each environment is a group. `num_threads` are the
-  threads of each group. `restarts` limits restarts of all groups together.
+  See also `make_vec`. The groups start together: each level is asked for its
+  spaces once, and all processes build their environments at the same time.
+  After an error, no group is left open. If there are fewer environments than
+  groups, each environment is a group. `num_threads` are the threads of each
+  group. `restarts` limits restarts of all groups together.
   """
   _check_arguments(level_names, seeds)
   if num_groups < 1:
     raise ValueError(f'num_groups={num_groups} must be positive.')
   groups: list[FlowEnvironment] = []
+  start = gymnasium_env.Start()
   try:
-    for indices in split(range(len(level_names)), num_groups):
-      groups.append(make_vec([level_names[i] for i in indices],
-                             [seeds[i] for i in indices], settings, num_threads,
-                             first_index=first_index + indices.start,
-                             restarts=restarts))
-      units.check_same(groups[0], groups[-1])
+    with start.together():
+      for indices in split(range(len(level_names)), num_groups):
+        groups.append(make_vec(
+            [level_names[i] for i in indices], [seeds[i] for i in indices],
+            settings, num_threads, first_index=first_index + indices.start,
+            restarts=restarts, start=start))
+        units.check_same(groups[0], groups[-1])
   except BaseException:
     for group in groups:
       group.close()

@@ -72,16 +72,16 @@ class EnvPoolVector:
   def __init__(self, level_names: Sequence[str],
                factories: Sequence[base.Factory], seeds: Sequence[int],
                settings: EnvironmentSettings, num_threads: int = 0,
-               first_index: int = 0):
+               first_index: int = 0, start: object = None):
     """Prepares the environments, which `initial` builds.
 
-    `factories` and `first_index` are not used. `num_threads` C++ threads step
-    the environments of a level; 0 for one per core.
+    `factories`, `first_index` and `start` are not used. `num_threads` C++
+    threads step the environments of a level; 0 for one per core.
 
     Raises:
       errors.EnvironmentSpecError: spaces are unsupported or differ by level.
     """
-    del factories, first_index
+    del factories, first_index, start
     self._settings = settings
     self._seeds = list(seeds)
     self._num_threads = num_threads or starts.num_cores()

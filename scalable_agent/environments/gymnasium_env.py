@@ -6,7 +6,8 @@ from factories of environments. This module is also the family of all ids of
 gymnasium that belong to no other family.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+import contextlib
 import functools
 import threading
 
@@ -64,6 +65,41 @@ def look_up(
   return registry.factory(spec, settings)
 
 
+class Start:
+  """The start of vectors that share levels.
+
+  One environment of each level is asked for its spaces. `spaces` has the
+  spaces by level.
+  """
+
+  def __init__(self) -> None:
+    self.spaces: dict[str, units.LevelSpaces] = {}
+    self._waits: list[Callable[[], None]] | None = None
+
+  @contextlib.contextmanager
+  def together(self) -> Iterator[None]:
+    """Lets vectors that are made within build their environments together.
+
+    The end waits for the environments of all of these vectors, and raises the
+    errors of `GymnasiumVector`.
+    """
+    waits: list[Callable[[], None]] = []
+    self._waits = waits
+    try:
+      yield
+    finally:
+      self._waits = None
+    for wait in waits:
+      wait()
+
+  def wait(self, wait: Callable[[], None]) -> None:
+    """Calls `wait`, now or at the end of `together`."""
+    if self._waits is None:
+      wait()
+    else:
+      self._waits.append(wait)
+
+
 class GymnasiumVector:
   """`E` gymnasium environments; implements `base.VectorEnvironment`.
 
@@ -83,7 +119,7 @@ class GymnasiumVector:
                factories: Sequence[base.Factory], seeds: Sequence[int],
                settings: EnvironmentSettings, num_threads: int = 0,
                compiling: str = '', max_resets: int = 0,
-               first_index: int = 0):
+               first_index: int = 0, start: Start | None = None):
     """Starts a process per `settings.environments_per_process` environments.
 
     The same level has the same factory. One step of an environment is
@@ -92,7 +128,8 @@ class GymnasiumVector:
     `compiling` is the message for the start, and steps may take as long as
     starts. A process resets its environments with seeds `max_resets` times, and
     is then replaced by a new process; 0 for no limit. `first_index` is the
-    number of the first environment in the run, for errors.
+    number of the first environment in the run, for errors. Vectors with the
+    same levels may share a `start`.
 
     Raises:
       errors.EnvironmentSpecError: spaces are unsupported or differ by level.
@@ -104,10 +141,12 @@ class GymnasiumVector:
         f'Starting {num_processes:,} processes (--num_actors, '
         '--environments_per_process)', num_processes * _LEAST_PROCESS_BYTES)
     descriptors.check(num_processes)
-    levels = dict(zip(level_names, factories, strict=True))
-    common = units.common({
-        name: _ask_spaces(name, factory, settings.step_timeout_s)
-        for name, factory in levels.items()})
+    start = start or Start()
+    for name, factory in zip(level_names, factories, strict=True):
+      if name not in start.spaces:
+        start.spaces[name] = _ask_spaces(
+            name, factory, settings.step_timeout_s)
+    common = units.common({name: start.spaces[name] for name in level_names})
     units.check_repeats(level_names[0], common, settings)
     self._layout = common.observations
     self._action_space = common.actions
@@ -128,6 +167,7 @@ class GymnasiumVector:
     self._num_resets = 0  # Of `_workers`.
     self._closed = False
     self._workers = self._make_workers()
+    start.wait(self._workers.wait_until_built)
 
   def initial(self) -> base.Observation:
     if self._compiling:

@@ -31,6 +31,7 @@ _WIDTH = 79
 _GOALS = {'achieved_goal', 'desired_goal'}
 # More numbers make a large network.
 _MANY_NUMBERS = 2_000
+_LARGE_INTEGER = 10
 # SAC does not normalise rewards. The first temperature hides tiny rewards.
 _MIN_REWARD, _MAX_REWARD = .01, 5_000.
 # Beyond this mean size, SAC gets a scale: with rewards of 9,
@@ -109,7 +110,8 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
   recipe, reason = _recipe(facts)
   flags: dict[str, str] = {}
   remarks = [*_about_rules(facts), *_about_episodes(facts),
-             *_about_steps(recipe, facts), *_about_sizes(facts)]
+             *_about_steps(recipe, facts), *_about_sizes(facts),
+             *_about_integers(facts)]
   if not facts.lengths and facts.has_time_limit is False:
     flags['environment_kwargs'] = (
         f'{{"max_episode_steps": {_MAX_EPISODE_STEPS}}}')
@@ -182,7 +184,7 @@ def _about_steps(recipe: str, facts: trial.Facts) -> Iterator[str]:
 def _about_sizes(facts: trial.Facts) -> Iterator[str]:
   """Yields a remark for each part of the observations that is large."""
   for name, spec in _specs(facts):
-    what = 'The observation' if _has_no_parts(facts) else f'The part {name}'
+    what = _the_part(facts, name)
     if len(spec.shape) == 3 or math.prod(spec.shape) <= _MANY_NUMBERS:
       continue
     if len(spec.shape) == 4:
@@ -199,6 +201,20 @@ def _about_sizes(facts: trial.Facts) -> Iterator[str]:
       yield f'{what} is large: {math.prod(spec.shape):,} numbers' + (
           ', as a Discrete has one for each value.'
           if facts.parts[name].space.startswith('Discrete') else '.')
+
+
+def _about_integers(facts: trial.Facts) -> Iterator[str]:
+  """Yields a remark for each part of the observations with large integers."""
+  for name, spec in _specs(facts):
+    part = facts.parts[name]
+    largest = max(abs(part.low), abs(part.high)) if part.high >= part.low else 0
+    if (spec.dtype.kind in 'iu' and spec.dtype != np.uint8
+        and largest > _LARGE_INTEGER):
+      what = _the_part(facts, name)
+      yield (f'{what} has integers of {spec.dtype}, up to {largest:,.0f}, '
+             'which are neither scaled nor normalised: choose uint8 for '
+             'pictures, float32 for quantities (appo_vectors normalises '
+             'floats).')
 
 
 def _recipe(facts: trial.Facts) -> tuple[str, str]:
@@ -314,6 +330,10 @@ def _number(value: float | np.floating) -> str:
 
 def _has_no_parts(facts: trial.Facts) -> bool:
   return list(facts.parts) == ['frame']
+
+
+def _the_part(facts: trial.Facts, name: str) -> str:
+  return 'The observation' if _has_no_parts(facts) else f'The part {name}'
 
 
 def _specs(facts: trial.Facts) -> list[tuple[str, structs.ArraySpec]]:

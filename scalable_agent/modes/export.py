@@ -155,7 +155,7 @@ class ExportedAgent(tf.Module):
     inputs = {name: tf.TensorSpec(spec.shape, spec.dtype, name)
               for name, spec in self.inputs.items()}
     trace = lambda method, **specs: tf.function(
-        method).get_concrete_function(**specs)
+        method, autograph=False).get_concrete_function(**specs)
     return {
         'initial_state': trace(self.initial_state, batch_size=tf.TensorSpec(
             [], tf.int32, 'batch_size')),
@@ -288,7 +288,7 @@ def _add_tflite(module: ExportedAgent, directory: str, is_wanted: bool) -> str:
   weights = [(variable, tf.constant(variable.numpy()))
              for variable in module.agent.variables]
 
-  @tf.function
+  @tf.function(autograph=False)
   def step_greedy(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
     with tf.keras.StatelessScope(state_mapping=weights):
       return module.step_greedy(**inputs)

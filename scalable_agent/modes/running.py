@@ -16,6 +16,7 @@ import scalable_agent
 from scalable_agent import errors
 from scalable_agent.processes import programs
 from scalable_agent.runs import logdirs
+from scalable_agent.scores import episodes_csv
 from scalable_agent.scores import plotting
 
 # Arguments of Python for the program.
@@ -118,10 +119,20 @@ def episodes(directory: pathlib.Path) -> np.ndarray:
   Returns:
     float64 `[N, 3]`: environment frames, seconds of training, return.
   """
-  if not (directory / 'episodes.csv').exists():
+  if not _has_episodes(directory):
     return np.empty([0, 3])
-  return np.array([values for _, *values in plotting.read_episodes(
+  return np.array([values for _, *values in episodes_csv.read(
       str(directory))]).reshape(-1, 3)
+
+
+def num_env_frames(directory: pathlib.Path) -> float:
+  """Returns the environment frames of a run at the end of its last episode."""
+  last = episodes_csv.last(str(directory)) if _has_episodes(directory) else None
+  return last.num_env_frames if last else 0
+
+
+def _has_episodes(directory: pathlib.Path) -> bool:
+  return (directory / 'episodes.csv').exists()
 
 
 def means(returns: np.ndarray) -> np.ndarray:

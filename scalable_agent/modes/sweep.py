@@ -158,10 +158,8 @@ class Sweep:
 
   def is_at(self, trial: Trial, rung: int) -> bool:
     """Whether a trial was run to a number of frames, or to its own end."""
-    if self._end(trial).exists():
-      return True
-    episodes = self.episodes(trial)
-    return bool(len(episodes)) and episodes[-1, 0] >= rung
+    return self._end(trial).exists() or (
+        running.num_env_frames(trial.directory(self._out)) >= rung)
 
   def _has_hung(self, trial: Trial) -> bool:
     # The flags are written at the start of a trial.

@@ -68,7 +68,7 @@ class Workers:
                seeds: Sequence[int], timeout_s: float,
                num_per_process: int = 1, steps_compile: bool = False,
                ready_period_s: float = 0, first_index: int = 0):
-    """Starts the processes and builds the environments in them.
+    """Starts the processes, which begin to build the environments.
 
     Observations of the `E` environments are dictionaries of arrays. Actions are
     from the action space of the environments. A step of all environments may
@@ -76,8 +76,7 @@ class Workers:
     may take longer if environments share cores. A process steps
     `num_per_process` environments in turn. While environments start, a line
     every `ready_period_s` says how many are ready; 0 for no lines. Errors count
-    environments from `first_index` on. Raises EnvironmentProcessError if an
-    environment cannot be built.
+    environments from `first_index` on.
     """
     # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]
@@ -89,6 +88,7 @@ class Workers:
     self._steps_compile = steps_compile
     self._ready_period_s = ready_period_s
     self._closed = False
+    self._is_built = False
     # Held while command pipes are written to or closed.
     self._lock = threading.Lock()
     self._commands: list[connection.Connection] = []
@@ -106,10 +106,17 @@ class Workers:
       with done:
         for indices in self._indices:
           self._start(done, indices, factories, seeds, shared)
-      self._wait(is_start=True)
+
+  def wait_until_built(self) -> None:
+    """Raises EnvironmentProcessError if an environment cannot be built."""
+    if not self._is_built:
+      with self._explain_failures():
+        self._wait(is_start=True)
+      self._is_built = True
 
   def reset(self) -> None:
-    """Resets all environments with their seeds."""
+    """Resets all environments with their seeds, as soon as they are built."""
+    self.wait_until_built()
     starts.begin(id(self))
     self._command(_RESET, is_start=True)
     starts.ready(id(self), len(self._names), 0)
@@ -121,7 +128,8 @@ class Workers:
   def close(self) -> None:
     """Closes the environments and ends the processes; may be called again.
 
-    Processes that do not finish a step or do not end in time are killed.
+    Processes that still build an environment, do not finish a step, or do not
+    end in time are killed.
     """
     with self._lock:
       if self._closed:
@@ -131,7 +139,8 @@ class Workers:
       for pipe in self._commands:
         pipe.close()
     try:
-      deadline_s = time.monotonic() + _FINISH_TIMEOUT_S
+      deadline_s = time.monotonic() + (
+          _FINISH_TIMEOUT_S if self._is_built else 0)
       while self._busy() and time.monotonic() < deadline_s:
         time.sleep(0.01)
       for process in self._busy():

@@ -2,14 +2,13 @@
 """Draws learning curves of one or several runs, with published scores."""
 
 from collections.abc import Collection, Mapping, Sequence
-import csv
 import os
 import types
 from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from scalable_agent import errors
-from scalable_agent.experience import episodes as episodes_lib
+from scalable_agent.scores import episodes_csv
 from scalable_agent.scores import evaluations as evaluations_lib
 from scalable_agent.scores import groups as groups_lib
 from scalable_agent.scores import levels as levels_lib
@@ -120,14 +119,15 @@ def seeds_of_one(configs: Mapping[str, config_lib.Config | None],
 def minutes(logdir: str) -> float | None:
   """Returns the minutes until the last episode; None without an episode."""
   try:
-    return read_episodes(logdir)[-1][2] / 60
-  except (errors.ConfigError, IndexError):
+    episode = episodes_csv.last(logdir)
+  except errors.ConfigError:
     return None
+  return episode and episode.train_time_s / 60
 
 
 def read_curves(logdir: str) -> dict[str, Curve]:
   """Returns the curves of a run by level; ConfigError without an episode."""
-  kept = read_episodes(logdir)
+  kept = episodes_csv.read(logdir)
   if not kept:
     raise errors.ConfigError(
         f'--logdir={logdir} has no curve to draw: no episode is finished yet.')
@@ -136,38 +136,6 @@ def read_curves(logdir: str) -> dict[str, Curve]:
     by_level.setdefault(level, []).append(values)
   return {level: Curve(*np.array(values, np.float64).T)
           for level, values in by_level.items()}
-
-
-def read_episodes(logdir: str) -> list[tuple[str, float, float, float]]:
-  """Returns level, frames, seconds and return of a run's episodes, in order.
-
-  After a kill, the next part of the run repeats all frames since the last
-  checkpoint. So episodes of the killed part that ended after the first episode
-  of the next part are left out, and damaged lines. A damaged head is ignored.
-  Raises ConfigError if `episodes.csv` cannot be read.
-  """
-  path = os.path.join(logdir, 'episodes.csv')
-  try:
-    with open(path, newline='', encoding='utf-8', errors='replace') as f:
-      # Line by line: damage reaches no other line. Python 3.10 refuses zeros.
-      rows = [next(csv.reader([line.replace('\0', '')]), []) for line in f
-              if len(line) < csv.field_size_limit()]
-  except OSError as e:
-    raise errors.ConfigError(
-        f'--logdir={logdir} has no curve to draw: {path}: {e.strerror}. Train '
-        'first, or name directories of runs: --logdir=A,B,C.') from e
-  fields = rows[0] if rows and set(rows[0]) >= set(
-      episodes_lib.FIELDS[:4]) else episodes_lib.FIELDS
-  kept: list[tuple[str, float, float, float]] = []
-  is_of_killed_part = False
-  for episode in filter(None, (_parse(fields, row) for row in rows[:0:-1])):
-    # A part that repeats frames may repeat the very number of frames.
-    is_of_killed_part = bool(kept) and (
-        episode[1] > kept[-1][1]
-        or episode[1] == kept[-1][1] and is_of_killed_part)
-    if not is_of_killed_part:
-      kept.append(episode)
-  return kept[::-1]
 
 
 def read_evaluations(
@@ -184,17 +152,6 @@ def read_evaluations(
            f'mean over {len(levels)} levels')
   return {title: Curve(*np.array(
       [(e.num_env_frames, e.train_time_s, e.mean) for e in found]).T)}
-
-
-def _parse(fields: Sequence[str], values: Sequence[str]
-           ) -> tuple[str, float, float, float] | None:
-  """Returns level, frames, seconds and return; None for a damaged line."""
-  try:
-    row = dict(zip(fields, values, strict=True))
-    return (row['level_name'], float(row['num_env_frames']),
-            float(row['train_time_s']), float(row['episode_return']))
-  except (KeyError, ValueError):
-    return None
 
 
 def running_mean(values: np.ndarray, window: int) -> np.ndarray:

@@ -1,0 +1,92 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Reads `episodes.csv`, the episodes of a training."""
+
+from collections.abc import Iterator, Sequence
+import csv
+import os
+import sys
+from typing import NamedTuple
+
+from scalable_agent import errors
+from scalable_agent.experience import episodes as episodes_lib
+
+_BLOCK_BYTES = 1 << 16
+
+
+class Episode(NamedTuple):
+  """An episode at its end: frames and seconds are those of the training."""
+  level: str
+  num_env_frames: float
+  train_time_s: float
+  episode_return: float
+
+
+def read(logdir: str) -> list[Episode]:
+  """Returns the episodes of a run, in order.
+
+  After a kill, the next part of the run repeats all frames since the last
+  checkpoint. So episodes of the killed part that ended after the first episode
+  of the next part are left out, and damaged lines. A damaged head is ignored.
+  Raises ConfigError if `episodes.csv` cannot be read.
+  """
+  kept: list[Episode] = []
+  is_of_killed_part = False
+  for episode in _backwards(logdir):
+    # A part that repeats frames may repeat the very number of frames.
+    is_of_killed_part = bool(kept) and (
+        episode.num_env_frames > kept[-1].num_env_frames
+        or episode.num_env_frames == kept[-1].num_env_frames
+        and is_of_killed_part)
+    if not is_of_killed_part:
+      kept.append(episode)
+  return kept[::-1]
+
+
+def last(logdir: str) -> Episode | None:
+  """Returns the last of `read`, None if there is none; reads little."""
+  return next(_backwards(logdir), None)
+
+
+def _backwards(logdir: str) -> Iterator[Episode]:
+  """Yields the episodes of all undamaged lines, from the last line."""
+  path = os.path.join(logdir, 'episodes.csv')
+  try:
+    with open(path, 'rb') as f:
+      head = f.readline()
+      fields = _split(head)
+      if not set(fields) >= set(episodes_lib.FIELDS[:4]):
+        fields = list(episodes_lib.FIELDS)
+      begin, rest = f.seek(0, os.SEEK_END), b''
+      while begin > len(head):
+        end, begin = begin, max(begin - _BLOCK_BYTES, len(head))
+        f.seek(begin)
+        # The first line may begin in the block before.
+        rest, *lines = (f.read(end - begin) + rest).splitlines() or [b'']
+        if begin == len(head):
+          lines.insert(0, rest)
+        yield from filter(None, (
+            _parse(fields, _split(line)) for line in reversed(lines)))
+  except OSError as e:
+    raise errors.ConfigError(
+        f'--logdir={logdir} has no curve to draw: {path}: {e.strerror}. Train '
+        'first, or name directories of runs: --logdir=A,B,C.') from e
+
+
+def _split(line: bytes) -> list[str]:
+  """Returns the values of a line."""
+  if len(line) >= csv.field_size_limit():
+    return []
+  # Python 3.10 refuses zeros.
+  text = line.decode(errors='replace').replace('\0', '').rstrip('\r\n')
+  return next(csv.reader([text]), []) if '"' in text else text.split(',')
+
+
+def _parse(fields: Sequence[str], values: Sequence[str]) -> Episode | None:
+  """Returns the episode of a line, None for a damaged line."""
+  try:
+    row = dict(zip(fields, values, strict=True))
+    return Episode(
+        sys.intern(row['level_name']), float(row['num_env_frames']),
+        float(row['train_time_s']), float(row['episode_return']))
+  except (KeyError, ValueError):
+    return None
