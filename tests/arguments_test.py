@@ -159,6 +159,22 @@ class NumberTest(parameterized.TestCase, tf.test.TestCase):
     kinds = [name.split('-')[0] for name in sorted(os.listdir(directory))]
     self.assertEqual(kinds, ['asked'] + ['built'] * 4)
 
+  def test_a_restart_asks_no_level_again(self):
+    directory = self.create_tempdir().full_path
+    [group] = environments.make_groups(
+        ['fake_environments:fake/Meets-v0'], [1],
+        _settings({'directory': directory, 'number': 1}), 1,
+        restarts=environments.Restarts(1))
+    self.addCleanup(group.close)
+    first = group.initial().observation
+    [process] = multiprocessing.active_children()
+    process.kill()
+    with self.assertRaises(errors.EnvironmentLostError):
+      group.step(np.zeros(1, np.int32))
+    np.testing.assert_array_equal(group.initial().observation, first)
+    kinds = [name.split('-')[0] for name in sorted(os.listdir(directory))]
+    self.assertEqual(kinds, ['asked', 'built', 'built'])
+
   def test_environments_that_are_being_built_are_not_waited_for(self):
     settings = _settings({'directory': self.create_tempdir().full_path,
                           'number': 5})  # One more than there are.
@@ -225,8 +241,8 @@ MUTATIONS = (
     dict(file='environments/gymnasium_env',
          catches='test_groups_are_built_together_and_a_level_is_asked_once',
          rows=(
-             ('one group after the other', 'self._waits = waits',
-              'self._waits = None'),
+             ('one group after the other', 'self._deferred = waits',
+              'self._deferred = None'),
              ('not waited for', 'for wait in waits:', 'for wait in []:'),
              ('each group asks', 'if name not in start.spaces:', 'if name:'),
          )),

@@ -428,10 +428,10 @@ class AdviceTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (np.int32, -2000., 7., True, 'The part a has integers of int32, up to '
-       '2,000, which are neither scaled nor normalised: choose uint8 '),
-      (np.int64, 0., 11., False,
-       'The observation has integers of int64, up to 11, which are '),
-      (np.int8, -10., 10., True, ''), (np.uint8, 0., 255., True, ''),
+       '2,000, which are not scaled, and which --normalise_observations=auto '),
+      (np.int64, 0., 17., False,
+       'The observation has integers of int64, up to 17, which are '),
+      (np.int8, -16., 16., True, ''), (np.uint8, 0., 255., True, ''),
       (np.float32, 0., 2000., True, ''),
       (np.int32, np.inf, -np.inf, True, ''))  # No number was seen.
   def test_large_integers(self, dtype, low, high, has_parts, text):
@@ -573,7 +573,7 @@ MUTATIONS = (
          'part.high'),
         ('uint8 is not scaled', ' and spec.dtype != np.uint8', ''),
         ('no number is a number', ' if part.high >= part.low else 0', ''),
-        ('small integers', 'largest > _LARGE_INTEGER', 'largest > 0'),
+        ('small integers', 'largest > spaces.MAX_COUNT', 'largest > 0'),
     )),
     dict(file='modes/check', catches='test_faults_of_parts', rows=(
         ('a frame is a part', "'are not in their' if _has_no_parts(facts)",

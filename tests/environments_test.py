@@ -1047,9 +1047,13 @@ class GroupsTest(parameterized.TestCase):
       self.addCleanup(env.close)
       self.assertEqual(env.spec.observation.shape, (1,))
 
-  def test_groups_are_closed_when_one_fails(self):
-    with self.assertRaises(errors.EnvironmentProcessError):
-      self.make_groups(['fake/Plain-v0', 'fake/RaisesAtStart-v0'], 2)
+  @parameterized.parameters(
+      (['fake/Plain-v0', 'fake/RaisesAtStart-v0'],),
+      (['fake/RaisesAtStart-v0', 'fake/Plain-v0'],))
+  def test_groups_are_closed_when_one_fails(self, levels):
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessError, 'RaisesAtStart-v0.* raised ValueError'):
+      self.make_groups(levels, 2)
     self.assertEmpty(multiprocessing.active_children())
 
   def test_arguments(self):

@@ -65,7 +65,7 @@ class EpisodesTest(parameterized.TestCase):
                       last.episode_return), ('catch', 300., 1.5, -1.25))
 
   @parameterized.product(block=(1, 2, 7, 40, 300, 1 << 16), seed=(1, 2),
-                         end=('\r\n', '\n'), last_end=('\r\n', '\n', ''))
+                         end=('\r\n', '\n', '\r'), last_end=('\r\n', ''))
   def test_damage_and_parts_in_blocks_of_any_size(
       self, block, seed, end, last_end):
     rng = random.Random(seed)
@@ -105,7 +105,8 @@ class EpisodesTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('episode_return', 'episode_retu\0n'), ('level_name,', 'level_name"'),
-      ('num_env_frames,', 'num_env,frames,'), ('num', 'x' * 200_000))
+      ('num_env_frames,', 'num_env,frames,'), ('num', 'x' * 200_000),
+      ('num_env_frames,', 'num"env\rframes,'), ('\r\n', '\r'))
   def test_a_damaged_head_loses_no_line(self, text, damage):
     logdir = self._write([_line(1, .5, 'catch', 1), _line(2, .6, 'catch', 3)])
     path = os.path.join(logdir, 'episodes.csv')

@@ -25,6 +25,7 @@ import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import atari
+from scalable_agent.environments import base
 from scalable_agent.environments import dm_control
 from scalable_agent.environments import dmlab
 from scalable_agent.environments import envpool_env
@@ -86,7 +87,7 @@ class Family(NamedTuple):
     make_vector: makes a vector of `E` level names, the `E` results of
       `look_up`, `E` seeds, settings, and a number of threads; from factories
       with `first_index`, the number of the first environment in the run, and
-      `start`, see `make_vec`.
+      a `gymnasium_env.Start`.
   """
   levels: Levels
   kind: str
@@ -115,7 +116,6 @@ def make_vec(
     first_index: int = 0,
     restarts: Restarts | None = None,
     recording: Recording | None = None,
-    start: gymnasium_env.Start | None = None,
 ) -> FlowEnvironment:
   """Makes one vector of `E` environments, which the caller closes.
 
@@ -132,7 +132,6 @@ def make_vec(
       processes are lost, `initial` and `step` raise `EnvironmentLostError`.
       None: processes are never restarted.
     recording: records a video of each game. None: no videos.
-    start: shared by vectors that start together, see `make_groups`.
 
   Raises:
     UnknownLevelError: no such level.
@@ -142,7 +141,17 @@ def make_vec(
     EnvironmentProcessError: a worker process died while starting.
     ValueError: no levels, or a wrong number or range of seeds.
   """
-  _check_arguments(level_names, seeds)
+  return _make_vec(gymnasium_env.Start(), level_names, seeds, settings,
+                   num_threads, first_index, restarts, recording)
+
+
+def _make_vec(
+    start: gymnasium_env.Start, level_names: Sequence[str],
+    seeds: Sequence[int], settings: EnvironmentSettings | None,
+    num_threads: int, first_index: int, restarts: Restarts | None,
+    recording: Recording | None = None) -> FlowEnvironment:
+  """Does `make_vec`; vectors with one `start` have the same settings."""
+  base.check_arguments(level_names, seeds)
   if settings is None:  # The defaults of Atari and DeepMind Lab, or of others.
     settings = EnvironmentSettings()
     if not all(atari.is_level(n) or dmlab.is_level(n) for n in level_names):
@@ -162,8 +171,7 @@ def make_vec(
   if not isinstance(parts[0], str):
     parts = [functools.partial(_numbered, cast(Factory, part), i)
              for i, part in enumerate(parts, first_index)]
-    make = functools.partial(
-        make, first_index=first_index, start=start or gymnasium_env.Start())
+    make = functools.partial(make, first_index=first_index, start=start)
 
   def make_vector(seeds: Sequence[int]) -> VectorEnvironment:
     return make(level_names, parts, seeds, settings, num_threads)
@@ -184,13 +192,13 @@ def make_groups(
 ) -> list[FlowEnvironment]:
   """Makes `E` environments, divided among groups of nearly the same size.
 
-  See also `make_vec`. The groups start together: each level is asked for its
-  spaces once, and all processes build their environments at the same time.
+  See also `make_vec`. The groups start together: one environment of each level
+  is asked for its spaces, and groups do not wait for each other to be built.
   After an error, no group is left open. If there are fewer environments than
   groups, each environment is a group. `num_threads` are the threads of each
   group. `restarts` limits restarts of all groups together.
   """
-  _check_arguments(level_names, seeds)
+  base.check_arguments(level_names, seeds)
   if num_groups < 1:
     raise ValueError(f'num_groups={num_groups} must be positive.')
   groups: list[FlowEnvironment] = []
@@ -198,10 +206,10 @@ def make_groups(
   try:
     with start.together():
       for indices in split(range(len(level_names)), num_groups):
-        groups.append(make_vec(
-            [level_names[i] for i in indices], [seeds[i] for i in indices],
-            settings, num_threads, first_index=first_index + indices.start,
-            restarts=restarts, start=start))
+        groups.append(_make_vec(
+            start, [level_names[i] for i in indices],
+            [seeds[i] for i in indices], settings, num_threads,
+            first_index + indices.start, restarts))
         units.check_same(groups[0], groups[-1])
   except BaseException:
     for group in groups:
@@ -327,17 +335,6 @@ def _numbered(factory: Factory, number: int) -> gymnasium.Env:
   """Returns an environment that was told its number; runs in its process."""
   os.environ[NUMBER] = str(number)
   return factory()
-
-
-def _check_arguments(level_names: Sequence[str], seeds: Sequence[int]) -> None:
-  if not level_names or isinstance(level_names, str):
-    raise ValueError(
-        f'level_names must be a sequence of names, not {level_names!r}.')
-  if len(seeds) != len(level_names):
-    raise ValueError(f'There must be one seed per environment, but there are '
-                     f'{len(seeds)} seeds for {len(level_names)}.')
-  if not all(0 <= seed < 2**31 for seed in seeds):
-    raise ValueError(f'Seeds must be within [0, 2**31), not {list(seeds)}.')
 
 
 def _family(level_name: str) -> Family:

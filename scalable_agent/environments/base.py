@@ -253,6 +253,18 @@ class ActionRepeat(gymnasium.Wrapper):
     return observation, total_reward, terminated, truncated, info
 
 
+def check_arguments(level_names: Sequence[str], seeds: Sequence[int]) -> None:
+  """Raises ValueError: no levels, or a wrong number or range of seeds."""
+  if not level_names or isinstance(level_names, str):
+    raise ValueError(
+        f'level_names must be a sequence of names, not {level_names!r}.')
+  if len(seeds) != len(level_names):
+    raise ValueError(f'There must be one seed per environment, but there are '
+                     f'{len(seeds)} seeds for {len(level_names)}.')
+  if not all(0 <= seed < 2**31 for seed in seeds):
+    raise ValueError(f'Seeds must be within [0, 2**31), not {list(seeds)}.')
+
+
 def build(level_name: str, factory: Factory) -> gymnasium.Env:
   """Builds one environment in this process; errors name the level."""
   try:

@@ -66,38 +66,38 @@ def look_up(
 
 
 class Start:
-  """The start of vectors that share levels.
+  """The start of vectors with the same settings.
 
-  One environment of each level is asked for its spaces. `spaces` has the
-  spaces by level.
+  `spaces` has the spaces of all levels that were asked, by name. One
+  environment of each level is asked.
   """
 
   def __init__(self) -> None:
     self.spaces: dict[str, units.LevelSpaces] = {}
-    self._waits: list[Callable[[], None]] | None = None
+    self._deferred: list[Callable[[], None]] | None = None
 
   @contextlib.contextmanager
   def together(self) -> Iterator[None]:
     """Lets vectors that are made within build their environments together.
 
-    The end waits for the environments of all of these vectors, and raises the
-    errors of `GymnasiumVector`.
+    The end waits until the environments of all of these vectors are built.
+    Raises EnvironmentProcessError if an environment could not be built.
     """
     waits: list[Callable[[], None]] = []
-    self._waits = waits
+    self._deferred = waits
     try:
       yield
     finally:
-      self._waits = None
+      self._deferred = None
     for wait in waits:
       wait()
 
-  def wait(self, wait: Callable[[], None]) -> None:
-    """Calls `wait`, now or at the end of `together`."""
-    if self._waits is None:
+  def wait_for(self, wait: Callable[[], None]) -> None:
+    """Calls `wait`: within `together` at its end, else now."""
+    if self._deferred is None:
       wait()
     else:
-      self._waits.append(wait)
+      self._deferred.append(wait)
 
 
 class GymnasiumVector:
@@ -129,11 +129,12 @@ class GymnasiumVector:
     starts. A process resets its environments with seeds `max_resets` times, and
     is then replaced by a new process; 0 for no limit. `first_index` is the
     number of the first environment in the run, for errors. Vectors with the
-    same levels may share a `start`.
+    same settings may share a `start`.
 
     Raises:
       errors.EnvironmentSpecError: spaces are unsupported or differ by level.
-      errors.EnvironmentProcessError: an environment could not be built.
+      errors.EnvironmentProcessError: an environment could not be built; within
+        `Start.together`, the end of `together` raises this error.
     """
     del num_threads
     num_processes = -(-len(level_names) // settings.environments_per_process)
@@ -167,7 +168,7 @@ class GymnasiumVector:
     self._num_resets = 0  # Of `_workers`.
     self._closed = False
     self._workers = self._make_workers()
-    start.wait(self._workers.wait_until_built)
+    start.wait_for(self._workers.wait_until_built)
 
   def initial(self) -> base.Observation:
     if self._compiling:

@@ -27,7 +27,7 @@ MASK = 'action_mask'
 COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 # Agents divide uint8 by 255, as for pictures. Numbers up to this one are counts
 # or marks, and become float32.
-_MAX_COUNT = 16
+MAX_COUNT = 16
 
 
 def action_spec(
@@ -309,7 +309,7 @@ def check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
 
 def _is_small(space: gymnasium.Space) -> bool:
   return (isinstance(space, spaces.Box) and space.dtype == np.uint8
-          and bool((space.high <= _MAX_COUNT).all()))
+          and bool((space.high <= MAX_COUNT).all()))
 
 
 def in_a_line(space: gymnasium.Space) -> str:

@@ -31,7 +31,6 @@ _WIDTH = 79
 _GOALS = {'achieved_goal', 'desired_goal'}
 # More numbers make a large network.
 _MANY_NUMBERS = 2_000
-_LARGE_INTEGER = 10
 # SAC does not normalise rewards. The first temperature hides tiny rewards.
 _MIN_REWARD, _MAX_REWARD = .01, 5_000.
 # Beyond this mean size, SAC gets a scale: with rewards of 9,
@@ -209,12 +208,12 @@ def _about_integers(facts: trial.Facts) -> Iterator[str]:
     part = facts.parts[name]
     largest = max(abs(part.low), abs(part.high)) if part.high >= part.low else 0
     if (spec.dtype.kind in 'iu' and spec.dtype != np.uint8
-        and largest > _LARGE_INTEGER):
+        and largest > spaces.MAX_COUNT):
       what = _the_part(facts, name)
       yield (f'{what} has integers of {spec.dtype}, up to {largest:,.0f}, '
-             'which are neither scaled nor normalised: choose uint8 for '
-             'pictures, float32 for quantities (appo_vectors normalises '
-             'floats).')
+             'which are not scaled, and which --normalise_observations=auto '
+             'leaves out: choose uint8 for pictures, float32 for quantities, '
+             'MultiDiscrete for codes.')
 
 
 def _recipe(facts: trial.Facts) -> tuple[str, str]:

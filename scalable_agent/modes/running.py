@@ -126,7 +126,7 @@ def episodes(directory: pathlib.Path) -> np.ndarray:
 
 
 def num_env_frames(directory: pathlib.Path) -> float:
-  """Returns the environment frames of a run at the end of its last episode."""
+  """Returns the frames of a run at the end of its last episode, 0 before."""
   last = episodes_csv.last(str(directory)) if _has_episodes(directory) else None
   return last.num_env_frames if last else 0
 

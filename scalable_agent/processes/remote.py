@@ -32,7 +32,7 @@ class Remote:
       name: the object's name, for errors.
       make: makes the object.
       timeout_s: longest duration of a call, in seconds. `make` may take
-        `starts.TIMEOUT_S` longer, and all other calls `more_s`.
+        `starts.more_s(1)` longer, and all other calls `more_s`.
       more_s: see `timeout_s`.
 
     Raises:
@@ -53,7 +53,7 @@ class Remote:
         raise errors.UserCodeError(
             f'{name} cannot be sent to another process: {e}. Make locks, '
             'connections and the like in the constructor.') from e
-    self._answer(starts.TIMEOUT_S)
+    self._answer(starts.more_s(1))
 
   def call(self, method: str, *args: object) -> Any:
     """Returns the result of a method; raises the errors of `__init__`."""

@@ -76,7 +76,8 @@ class Workers:
     may take longer if environments share cores. A process steps
     `num_per_process` environments in turn. While environments start, a line
     every `ready_period_s` says how many are ready; 0 for no lines. Errors count
-    environments from `first_index` on.
+    environments from `first_index` on. Raises EnvironmentProcessError if a
+    process cannot be started, ConfigError if there is too little memory.
     """
     # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]
@@ -108,14 +109,18 @@ class Workers:
           self._start(done, indices, factories, seeds, shared)
 
   def wait_until_built(self) -> None:
-    """Raises EnvironmentProcessError if an environment cannot be built."""
+    """Waits until all environments are built; may be called again.
+
+    Raises EnvironmentProcessError, and ends all processes, if an environment
+    cannot be built.
+    """
     if not self._is_built:
       with self._explain_failures():
         self._wait(is_start=True)
       self._is_built = True
 
   def reset(self) -> None:
-    """Resets all environments with their seeds, as soon as they are built."""
+    """Resets all environments with their seeds, when all are built."""
     self.wait_until_built()
     starts.begin(id(self))
     self._command(_RESET, is_start=True)

@@ -14,7 +14,14 @@ _BLOCK_BYTES = 1 << 16
 
 
 class Episode(NamedTuple):
-  """An episode at its end: frames and seconds are those of the training."""
+  """An episode at its end.
+
+  Attributes:
+    level: name of the level.
+    num_env_frames: environment frames of the training so far.
+    train_time_s: seconds of the training so far.
+    episode_return: sum of the rewards of the episode.
+  """
   level: str
   num_env_frames: float
   train_time_s: float
@@ -43,7 +50,11 @@ def read(logdir: str) -> list[Episode]:
 
 
 def last(logdir: str) -> Episode | None:
-  """Returns the last of `read`, None if there is none; reads little."""
+  """Returns the last episode of `read`; None if there is no episode.
+
+  Reads only the end of the file. Raises ConfigError if `episodes.csv` cannot be
+  read.
+  """
   return next(_backwards(logdir), None)
 
 
@@ -52,7 +63,8 @@ def _backwards(logdir: str) -> Iterator[Episode]:
   path = os.path.join(logdir, 'episodes.csv')
   try:
     with open(path, 'rb') as f:
-      head = f.readline()
+      # A line may end with \r alone.
+      head = (f.readline().splitlines(keepends=True) or [b''])[0]
       fields = _split(head)
       if not set(fields) >= set(episodes_lib.FIELDS[:4]):
         fields = list(episodes_lib.FIELDS)
@@ -62,6 +74,7 @@ def _backwards(logdir: str) -> Iterator[Episode]:
         f.seek(begin)
         # The first line may begin in the block before.
         rest, *lines = (f.read(end - begin) + rest).splitlines() or [b'']
+        rest = rest[:csv.field_size_limit()]  # Longer lines do not count.
         if begin == len(head):
           lines.insert(0, rest)
         yield from filter(None, (
@@ -73,7 +86,7 @@ def _backwards(logdir: str) -> Iterator[Episode]:
 
 
 def _split(line: bytes) -> list[str]:
-  """Returns the values of a line."""
+  """Returns the values of a line; none if the line is too long for `csv`."""
   if len(line) >= csv.field_size_limit():
     return []
   # Python 3.10 refuses zeros.
