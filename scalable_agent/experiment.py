@@ -256,8 +256,13 @@ def _check(config: config_lib.Config) -> None:
   if config.mode == 'train' and config.job_name == 'learner':
     with logdirs.locked(config.logdir):
       pass
+  # The level of a lost training is not the default level.
+  is_lost = (config.mode in _USES_TRAINED_SETTINGS
+             and not flags.FLAGS['level_name'].present
+             and config_lib.trained_with(zoo.folder(config.logdir)) is None)
   if config.mode in (
-      'train', 'check', 'test', 'video') and not config.ray_address:
+      'train', 'check', 'test', 'video') and not (
+          is_lost or config.ray_address):
     # Other machines may have other packages.
     environments.check_names(
         levels.level_names(config.level_name, config.is_test), config)

@@ -323,6 +323,41 @@ class SeveralLearnersTest(parameterized.TestCase):
     self.assertGreater(_error(one, _results(2, 'wrong')[0][case, how]), 1e-3)
 
 
+class _TwoOfThree(collectives_lib.VectorCollectives):
+  """The other learners have -1 and 3."""
+
+  def __init__(self):
+    super().__init__(3, 1)
+
+  def _sum_vector(self, vector):
+    return vector + tf.constant([-1., 0., 3.], vector.dtype)
+
+
+class LargestTest(parameterized.TestCase):
+
+  @parameterized.parameters((2.5, 3.), (3.5, 3.5), (-2, 3.))
+  def test_no_number_of_python_becomes_a_tensor(self, number, expected):
+    learner = _TwoOfThree()
+    learner.largest(0.)  # Compiles the sum.
+    # TensorFlow never frees such a tensor.
+    with mock.patch.object(collectives_lib.tf, 'constant',
+                           wraps=tf.constant) as constant:
+      self.assertEqual(learner.largest(number), expected)
+    for call in constant.call_args_list:
+      self.assertIsInstance(call.args[0], np.ndarray)
+    self.assertNotEmpty(constant.call_args_list)
+
+
+MUTATIONS = (
+    dict(file='learning/collectives',
+         catches='test_no_number_of_python_becomes_a_tensor', rows=(
+             ('a number of Python', '[tf.constant(own)]',
+              '[tf.one_hot(self.rank, self.size, tf.constant(number, '
+              'tf.float64), dtype=tf.float64)]'),
+         )),
+)
+
+
 if __name__ == '__main__':
   if len(sys.argv) == 5:
     _main(*sys.argv[1:])

@@ -130,6 +130,18 @@ class WrongFlagTest(absltest.TestCase):
       self.assertEqual(run.returncode, code, run.stderr)
       self.assertIn(text, run.stdout + run.stderr)
 
+  def test_a_wrong_directory_is_said_before_a_missing_package(self):
+    with mock.patch.object(
+        experiment.environments, 'check_names',
+        side_effect=errors.MissingDependencyError('ale-py')):
+      for mode in 'test', 'video':
+        for level, text in (((), '/no/such holds no checkpoint'),
+                            (('--level_name=ALE/Pong-v5',), 'ale-py')):
+          code, output = in_process.main(
+              f'--mode={mode}', '--logdir=/no/such', *level)
+          self.assertEqual(code, 2)
+          self.assertIn(text, output)
+
   def test_a_signal_may_end_the_program_only(self):
     code = ('import contextlib, sys\n'
             'from scalable_agent import experiment\n'
@@ -1047,6 +1059,15 @@ class FlagsTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='experiment',
+         catches='test_a_wrong_directory_is_said_before_a_missing_package',
+         rows=(
+             ('the default level is checked', 'is_lost or config.ray_address',
+              'config.ray_address'),
+             ('no level is checked',
+              "and not flags.FLAGS['level_name'].present\n             and",
+              'and'),
+         )),
     dict(file='settings/recipes/__init__',
          catches='test_flags_override_recipes', rows=(
         ('a recipe overrides flags', "[f'--flagfile={_path(name)}', *rest]",

@@ -205,6 +205,30 @@ class TableTest(parameterized.TestCase):
     [protocol] = table.differences
     self.assertIn('30 games of the policy with exploration', protocol)
 
+  @parameterized.parameters(
+      (dict(environment_kwargs={'gravity': -1}), 'CartPole-v1', (
+          'Arguments of the environment: {"gravity": -1} here, none in '
+          'published scores: this may be another task.',)),
+      (dict(num_action_repeats=2), 'CartPole-v1', (
+          'Action repeats: 2 here, in most published scores none.',)),
+      (dict(num_action_repeats=1), 'CartPole-v1', ()),
+      (dict(num_action_repeats=4), 'ALE/Pong-v5', ()))
+  def test_another_task(self, settings, level, expected):
+    table = score_table.make_table([
+        _run(level, [9.] * 30, 100, 'ddqn', double_q=False, **settings)])
+    self.assertEqual(expected, tuple(
+        line for line in table.differences
+        if line.startswith(('Arguments of', 'Action repeats'))))
+
+  def test_appo_is_not_impala(self):
+    trained_with = config_lib.Config.from_recipe('appo_pong')
+    [_, *lines] = [line for line in score_table.make_table([
+        _run('ALE/Pong-v5', [9.] * 30, 8_000_000, 'appo', trained_with)
+    ]).differences if line.startswith(('Algorithm', 'Settings', 'Network'))]
+    self.assertStartsWith(lines[0], 'Algorithm: appo here, IMPALA in the paper')
+    for text in 'optimizer adam instead of rmsprop', 'normalise_returns True':
+      self.assertIn(text, lines[1])
+
   def test_number_of_training_runs(self):
     runs = [
         _run('CartPole-v1', [9.] * 30, 100, 'ddqn', seed=seed, double_q=False,
@@ -272,6 +296,20 @@ class TableTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='scores/protocol', catches='test_another_task', rows=(
+        ('arguments are not said', 'if config.environment_kwargs:',
+         'if False:'),
+        ('repeats are not said', 'if config.num_action_repeats != 1 and',
+         'if False and'),
+        ('repeats of Atari are said',
+         ' and not any(map(declare.is_atari, scores))', ''),
+    )),
+    dict(file='scores/protocol', catches='test_appo_is_not_impala', rows=(
+        ('APPO is IMPALA', "if trained_with.algorithm != 'impala':",
+         'if trained_with.is_off_policy:'),
+        ('no settings of normalisation',
+         "normalise_observations='none', normalise_returns=False)", ')'),
+    )),
     dict(file='scores/published_scores',
          catches='test_all_levels_of_dmlab30_have_published_scores', rows=(
         ('training levels without scores',

@@ -613,6 +613,17 @@ class SeveralAgentsTest(parameterized.TestCase):
       f.write(content.replace('num_cut', 'not_of_older_versions'))
     self.assertEqual(self._read(logdir).rows[0].num_cut, 0)
 
+  def test_a_test_with_cut_games_is_whole(self):
+    for num_cut in 0, 1:
+      run = _run()._replace(rows=(
+          score_table.make_row('ALE/Pong-v5', [20.] * 29, num_cut),))
+      logdir = self._write(score_table.make_table([run]))
+      if num_cut:
+        self.assertEqual(score_files.read(logdir, 30).rows, run.rows)
+      else:
+        with self.assertRaisesRegex(errors.ConfigError, 'no test of 30 games'):
+          score_files.read(logdir, 30)
+
   def test_latest_test_is_read(self):
     logdir = self.create_tempdir().full_path
     for name, value in (('scores-9-1', 1.), ('scores-10-9', 2.),
@@ -667,6 +678,10 @@ class SeveralAgentsTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='scores/files', catches='test_a_test_with_cut_games_is_whole',
+         rows=(
+             ('cut games are missing', ' or row.num_cut for row', ' for row'),
+         )),
     dict(file='scores/table',
          catches='test_levels_that_were_trained_together_share_the_frames',
          rows=(

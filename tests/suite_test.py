@@ -449,6 +449,8 @@ class SuiteTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (dict(seed='3'), '--seed=3 cannot be used with --mode=suite'),
+      (dict(recipe='appo_pong'),
+       '--recipe=appo_pong cannot be used with --mode=suite: each level'),
       (dict(level_name='catch,pong'),
        'pong is no level of --suite=toys, which has catch, memory, pattern, '
        'target.'),
@@ -599,6 +601,11 @@ class HtmlTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='modes/suite',
+         catches='test_bad_flags_are_found_before_the_first_run', rows=(
+             ('recipes of users', "if flag_values['recipe'].value:",
+              'if False:'),
+         )),
     dict(file='modes/running',
          catches='test_a_file_in_the_way_does_not_end_the_others', rows=(
         ('all errors of a directory are waited for', 'errors.LockedError:',

@@ -96,7 +96,8 @@ class DrawTest(absltest.TestCase):
     self.assertEqual(sweep.parse_space(['a=1,2', 'b=x']),
                      {'a': ['1', '2'], 'b': ['x']})
     for wrong, message in ((['a'], 'NAME=A,B,C'), (['a=1,'], 'NAME=A,B,C'),
-                           (['=1'], 'NAME=A,B,C'), (['a=1', 'a=2'], 'twice')):
+                           (['=1'], 'NAME=A,B,C'), (['a=1', 'a=2'], 'twice'),
+                           (['a=64,64'], 'a=64,64 has a value twice')):
       with self.assertRaisesRegex(ValueError, message):
         sweep.parse_space(wrong)
 

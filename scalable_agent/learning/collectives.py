@@ -13,6 +13,7 @@ import collections
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
 import tensorflow as tf
 
 # Errors of a sum in the other learners when a learner has died or hangs.
@@ -99,10 +100,11 @@ class VectorCollectives:
     return [int(number) for number in sums.numpy()]
 
   def largest(self, number: float) -> float:
-    # The sum has the number of each learner in a place of its own.
-    own = tf.one_hot(self.rank, self.size, tf.constant(number, tf.float64),
-                     dtype=tf.float64)
-    [numbers] = self._compiled_sum([own])
+    # The sum has the number of each learner in a place of its own. TensorFlow
+    # keeps each Python number that becomes a tensor, but no array.
+    own = np.zeros([self.size], np.float64)
+    own[self.rank] = number
+    [numbers] = self._compiled_sum([tf.constant(own)])
     return float(numbers.numpy().max())
 
   def copy_from_first(self, variables: Sequence[tf.Variable]) -> None:

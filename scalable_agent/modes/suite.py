@@ -81,6 +81,11 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
   Raises:
     ConfigError: a flag is wrong, or `--logdir` holds another suite.
   """
+  if flag_values['recipe'].value:
+    raise errors.ConfigError(
+        f'--recipe={flag_values["recipe"].value} cannot be used with '
+        '--mode=suite: each level of a suite has a recipe. Name single flags '
+        'to change all runs.')
   given = {name: flag_values[name].serialize()
            for name in config_lib.Config.__dataclass_fields__
            if flag_values[name].present and name not in OF_SUITES}

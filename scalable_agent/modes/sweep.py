@@ -265,7 +265,8 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
   """Returns the values by setting of `NAME=A,B,..`.
 
   Raises:
-    ValueError: a text is not of this form, or a name is there twice.
+    ValueError: a text is not of this form, or a name or a value of a name is
+      there twice.
   """
   space: dict[str, list[str]] = {}
   for value in values:
@@ -275,6 +276,9 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
     if name in space:
       raise ValueError(f'--search={name}=... is there twice.')
     space[name] = choices.split(',')
+    if len(set(space[name])) < len(space[name]):
+      raise ValueError(f'--search={value} has a value twice. Commas separate '
+                       'values, so a value has no comma.')
   return space
 
 

@@ -13,6 +13,7 @@ from scalable_agent.experience import packing
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
 from scalable_agent.replay import selectors
+import tree
 
 
 class UnrollStore:
@@ -114,14 +115,25 @@ class Passes:
   def __call__(self) -> structs.Sample:
     """Returns the next batch; columns of the first pass are new."""
     num_collected = self._collected.num_columns
-    first = self._num_drawn
-    for column in range(self._batch.num_columns):
+    first, column = self._num_drawn, 0
+    while column < self._batch.num_columns:
       index = self._num_drawn % num_collected
       if not index:
         self._order = self._rng.permutation(num_collected)
-      unrolls.copy_columns(
-          self._batch, column, self._collected, int(self._order[index]), 1)
-      self._num_drawn += 1
+      order = self._order[index:index + self._batch.num_columns - column]
+      self._copy(slice(column, column + len(order)), order)
+      column += len(order)
+      self._num_drawn += len(order)
     num_new = max(num_collected - first % self._num_columns, 0)
     return structs.Sample(self._batch, num_new_columns=min(
         num_new, self._batch.num_columns))
+
+  def _copy(self, to: slice, columns: np.ndarray) -> None:
+    """Copies columns of the collection, int64 `[N]`, into the batch."""
+    # The mode 'clip' writes without a buffer; all columns exist.
+    tree.map_structure(
+        lambda into, values: np.take(values, columns, 0, into[to], 'clip'),
+        self._batch.start, self._collected.start)
+    tree.map_structure(
+        lambda into, values: np.take(values, columns, 1, into[:, to], 'clip'),
+        self._batch.steps, self._collected.steps)

@@ -257,8 +257,8 @@ def read(path: str, num_games: int = 1) -> score_table.Run:
   """Reads the test of an agent from a JSON file, or from a directory.
 
   In a directory, the latest test after the most frames counts, of those with at
-  least `num_games` of each level. Raises ConfigError if there is no such table,
-  or a table cannot be read.
+  least `num_games` of each level, or fewer if games were cut. Raises
+  ConfigError if there is no such table, or a table cannot be read.
   """
   if os.path.isdir(path):
     try:
@@ -276,7 +276,8 @@ def read(path: str, num_games: int = 1) -> score_table.Run:
         found, key=lambda match: tuple(map(int, match.groups())), reverse=True)
     for match in latest_first:
       run = _read_file(os.path.join(path, match[0]))
-      if all(len(row.returns) >= num_games for row in run.rows):
+      # After a cut, a test plays no further game in that environment.
+      if all(len(row.returns) >= num_games or row.num_cut for row in run.rows):
         return run
     raise errors.ConfigError(
         f'--logdir={path} holds no test of {num_games} games. Test first: '

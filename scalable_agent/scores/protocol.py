@@ -16,7 +16,8 @@ _COMMON_RECIPE = dict(
     optimizer='rmsprop', momentum=0, correction='vtrace', replay_capacity=0,
     min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32',
     learning_rate_schedule='linear', lambda_=1, clip_rho=1, clip_c=1,
-    clip_pg_rho=1, reduction='sum', clip_gradient_value=0)
+    clip_pg_rho=1, reduction='sum', clip_gradient_value=0,
+    normalise_observations='none', normalise_returns=False)
 _ATARI_RECIPE = dict(
     repeat_action_probability=0, max_noops=30, life_loss_ends_episode=True,
     use_lstm=False, use_last_action_reward=False, unroll_length=20,
@@ -109,6 +110,12 @@ def published_differences(
       yield (f'Environment: {level} here; {", ".join(theirs)} in published '
              'scores. Versions differ in the simulator, and some in rewards or '
              'observations.')
+  if config.environment_kwargs:
+    yield (f'Arguments of the environment: {config.environment_kwargs} here, '
+           'none in published scores: this may be another task.')
+  if config.num_action_repeats != 1 and not any(map(declare.is_atari, scores)):
+    yield (f'Action repeats: {config.num_action_repeats} here, in most '
+           'published scores none.')
   policy = ('the policy without exploration' if config.test_greedy else
             'the policy with exploration')
   runs = 'one training run' if num_runs == 1 else f'{num_runs} training runs'
@@ -215,9 +222,10 @@ def _dmlab_levels(levels: Sequence[str]) -> Iterator[str]:
 
 def _training(suite: suites.Suite, trained_with: sections.AllSections,
               num_env_frames: int) -> Iterator[str]:
-  if trained_with.is_off_policy:
+  if trained_with.algorithm != 'impala':
     yield (f'Algorithm: {trained_with.algorithm} here, IMPALA in the paper, '
            'with other settings of training.')
+  if trained_with.is_off_policy:
     return
   if (trained_with.learning_rate_schedule == 'linear'
       and num_env_frames < trained_with.total_environment_frames):
