@@ -186,6 +186,18 @@ class EvaluatorTest(tf.test.TestCase):
     self.assertTrue(evaluator.is_up_to_date)
     self.assertTrue(self._evaluator(learner).is_up_to_date)
 
+  def test_best_weights_that_cannot_be_saved_are_said(self):
+    learner = _learner()
+    evaluator = self._evaluator(learner)
+    evaluator._best = mock.Mock()
+    evaluator._best.offer.side_effect = errors.SaveError('No space.')
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      self._run(evaluator, learner, [100])
+    self.assertIn('No space. The weights of this evaluation, the best so far, '
+                  'are not kept.', output.getvalue())
+    self.assertNotIn('best so far:', output.getvalue())
+    self.assertLen(evaluations.read(self.logdir), 1)
+
   def test_a_directory_of_another_run_stays_as_it_is(self):
     learner = _learner()
     evaluator = self._evaluator(learner)

@@ -12,7 +12,6 @@ import io
 import os
 import shutil
 import threading
-import time
 from unittest import mock
 
 from absl.testing import parameterized
@@ -394,22 +393,17 @@ class ResumeTest(parameterized.TestCase):
         r'replay of an earlier part cannot be removed \(No rights\), and'):
       self._train(learner, save_replay='no')
 
-  def test_a_run_that_was_stopped_in_its_warm_up(self):
-    config = _config(logdir=self.logdir, min_replay_steps=3000)
-    with _running(config) as (feed, _):
-      deadline_s = time.monotonic() + 300
-      while feed._source.rate.num_steps <= 60:
-        self.assertLess(time.monotonic(), deadline_s)
-        time.sleep(0.01)
-      feed.save()
-    directory = os.path.join(self.logdir, 'replay')
-    [segment] = [n for n in os.listdir(directory) if n != 'state.npz']
-    with np.load(os.path.join(directory, segment)) as arrays:
-      self.assertGreater(arrays['end'].sum(), 60)
+  def test_a_replay_without_a_checkpoint_is_not_used(self):
+    self._train(_Learner(2))
     learner = _Learner(2)
+    with mock.patch.object(sources, 'print', create=True) as say:
+      self._train(learner)
+    say.assert_called_once_with(f'{self.logdir}/replay of an earlier part was '
+                                'removed: there is no checkpoint.')
+    self.assertBetween(learner.num_env_frames, 60, 63)
+    # What was saved is the replay of the second training.
     self._train(learner)
-    # The warm-up that began is brought to its end.
-    self.assertGreaterEqual(learner.num_env_frames, 3000)
+    self.assertBetween(learner.num_env_frames, 80, 83)
 
 
 class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
@@ -1025,7 +1019,7 @@ MUTATIONS = (
     dict(file='learning/sources',
          catches='test_settings_may_change_before_the_first_checkpoint', rows=(
         ('the first replay of a deterministic run is loaded',
-         'learner.num_updates or not config.deterministic)', 'True)'),
+         'directory and learner.num_updates)', 'directory)'),
     )),
     dict(file='learning/sources', catches='test_what_a_transition_holds2',
          rows=(

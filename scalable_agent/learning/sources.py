@@ -171,11 +171,12 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   replay = _make_replay(config, spec, learner, place)
   rate = _make_rate(config, spec, place)
   logdir = files.SameDirectory(config.logdir)
-  directory = _replay_directory(config, spec, place.collectives.rank)
+  directory = _replay_directory(
+      config, spec, place.collectives.rank, learner.num_updates)
   try:
     # Settings may change until there is a checkpoint.
-    counters = replay.load(directory) if directory and (
-        learner.num_updates or not config.deterministic) else None
+    counters = replay.load(directory) if (
+        directory and learner.num_updates) else None
   except replay_lib.DamagedError as e:
     place.say(f'{e.damaged} is damaged and not used.')
     counters, replay = None, _make_replay(config, spec, learner, place)
@@ -244,20 +245,23 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 
 def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                      rank: int) -> str:
+                      rank: int, num_updates: int) -> str:
   """Returns the directory of the saved replay; '' if the replay is not saved.
 
   Then an earlier part's saved replay is removed: a later part would take it for
-  the replay of this part.
+  the replay of this part. A replay without a checkpoint, `num_updates` 0, is
+  removed, too: the replay may be of another task.
   """
   directory = os.path.join(
       config.logdir, f'replay-{rank}' if rank else 'replay')
   # Otherwise each part of a deterministic run would begin with an empty replay.
-  if config.deterministic or config.save_replay == 'yes' or (
+  is_saved = config.deterministic or config.save_replay == 'yes' or (
       config.save_replay == 'auto'
-      and memory_check.num_step_bytes(config, spec) <= _MAX_SAVED_BYTES):
+      and memory_check.num_step_bytes(config, spec) <= _MAX_SAVED_BYTES)
+  if is_saved and (num_updates or config.deterministic):
     return directory
-  reason = 'this part does not save its replay (--save_replay).'
+  reason = ('there is no checkpoint.' if is_saved else
+            'this part does not save its replay (--save_replay).')
   try:
     if saving.delete(directory):
       print(f'{directory} of an earlier part was removed: {reason}')
@@ -265,7 +269,7 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
     raise errors.CheckpointError(
         f'{directory} of an earlier part cannot be removed ({e.strerror}), '
         f'and {reason}') from e
-  return ''
+  return directory if is_saved else ''
 
 
 def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,

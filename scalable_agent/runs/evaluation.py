@@ -201,9 +201,12 @@ class Evaluator:
         learner.num_env_frames, learner.num_updates, train_time_s,
         tuple(returns))
     end = ''
-    with messages.retry_later():
+    try:
       if self._best and self._best.offer(evaluation.mean, train_time_s):
         end = f', the best so far: {self._best.logdir}'
+    except errors.SaveError as e:
+      print(f'{e} The weights of this evaluation, the best so far, are not '
+            'kept. The program continues.', flush=True)
     with messages.retry_later():
       self._directory.check()
       # Last: an evaluation without this line is made again.
