@@ -1,6 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of what is drawn, and with which weights."""
 
+import collections
+import itertools
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -183,6 +186,31 @@ class PrioritisedTest(parameterized.TestCase):
     selector.largest_weight = 0.0
     selector.select(items, np.random.default_rng(3), 1, 5)
     self.assertAlmostEqual(selector.largest_weight, largest[0], places=5)
+
+  def test_draws_of_items_that_are_used_up_on_the_way(self):
+    # Each sequence of four draws of three items, each at most twice.
+    expected = {}
+    for sequence in itertools.product(range(3), repeat=4):
+      left, probability = np.full([3], 2), 1.
+      for item in sequence:
+        probability *= (left[item] > 0) / np.sum(left > 0)
+        left[item] -= 1
+      expected[sequence] = probability
+    self.assertAlmostEqual(sum(expected.values()), 1)
+    rng, num = np.random.default_rng(5), 20_000
+    found = collections.Counter()
+    items = _Items([0], [3], 3)
+    for _ in range(num):
+      selector = replay_lib.MaxUse(replay_lib.Uniform(), 2)
+      selector.changed(items, items.positions(), _NONE)
+      positions, weights = selector.select(items, rng, 2, 2)
+      self.assertEqual(positions.shape, (2, 2))
+      np.testing.assert_array_equal(weights, np.ones([2, 2], np.float32))
+      found[tuple(positions.ravel().tolist())] += 1
+    for sequence, probability in expected.items():
+      error = np.sqrt(probability * (1 - probability) / num)
+      self.assertBetween(found[sequence] / num, probability - 4.5 * error,
+                         probability + 4.5 * error)
 
   def test_all_draws_of_used_up_items_have_one_largest_weight(self):
     errors = np.array([1., 3, 9, 2, 5, 4])
@@ -376,6 +404,12 @@ class RecentTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='replay/selectors',
+         catches='test_draws_of_items_that_are_used_up_on_the_way', rows=(
+             ('used-up items are drawn', 'if not self._num_left[slot]:\n'
+              '          continue', 'if False:\n          continue'),
+             ('uses do not count', 'self._num_left[slot] -= 1', 'pass'),
+         )),
     dict(file='replay/selectors', catches='test_the_dead_are_not_drawn', rows=(
         ('the dead are drawn in the end', 'everything[items.alive(everything)]',
          'everything'),

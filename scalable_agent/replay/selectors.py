@@ -191,7 +191,8 @@ class Recent:
 class MaxUse:
   """Drops items that were drawn often enough; `inner` draws.
 
-  Items are drawn one by one: the first of two draws can use an item up.
+  The draws are those of one item after the other: the first of two draws can
+  use an item up.
   """
 
   def __init__(self, inner: Selector, max_use: int):
@@ -231,15 +232,21 @@ class MaxUse:
     if (num_left := self._num_left.sum()) < num_draws:
       raise ValueError(f'{num_draws} draws, but {num_left} are left.')
     left = _Left(items, self._num_left)
-    positions, importance_weights = [], []
-    for _ in range(num_draws):
-      position, importance_weight = self.inner.select(left, rng, 1, 1, first)
-      slot = items.slots(position[0])
-      self._num_left[slot] -= 1
-      if not self._num_left[slot]:
-        self.inner.changed(left, position[0][:0], position[0])
-      positions.append(position)
-      importance_weights.append(importance_weight)
+    positions: list[np.ndarray] = []
+    importance_weights: list[np.ndarray] = []
+    while (num_more := num_draws - len(positions)):
+      # Draws by priority depend on the draws before.
+      num_at_once = num_more if isinstance(self.inner, Uniform) else 1
+      drawn, weights = self.inner.select(left, rng, 1, num_at_once, first)
+      for position, weight in zip(drawn[0, :, None], weights[0, :, None]):
+        slot = items.slots(position)
+        if not self._num_left[slot]:
+          continue  # Used up by an earlier draw of this call.
+        self._num_left[slot] -= 1
+        if not self._num_left[slot]:
+          self.inner.changed(left, position[:0], position)
+        positions.append(position)
+        importance_weights.append(weight)
     shape = (num_batches, batch_size)
     return (np.concatenate(positions).reshape(shape),
             np.concatenate(importance_weights).reshape(shape))
