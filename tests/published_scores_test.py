@@ -212,10 +212,13 @@ class TableTest(parameterized.TestCase):
       (dict(num_action_repeats=2), 'CartPole-v1', (
           'Action repeats: 2 here, in most published scores none.',)),
       (dict(num_action_repeats=1), 'CartPole-v1', ()),
-      (dict(num_action_repeats=4), 'ALE/Pong-v5', ()))
-  def test_another_task(self, settings, level, expected):
+      (dict(num_action_repeats=4), 'ALE/Pong-v5', ()),
+      (dict(num_action_repeats=4), 'rooms_watermaze', (), 'impala'),
+      (dict(num_action_repeats=2), 'dm_control/cheetah-run-v0', (), 'sac'))
+  def test_another_task(self, settings, level, expected, algorithm='ddqn'):
     table = score_table.make_table([
-        _run(level, [9.] * 30, 100, 'ddqn', double_q=False, **settings)])
+        _run(level, [9.] * 30, 100, algorithm, **settings)])
+    self.assertNotEmpty(table.comparisons)
     self.assertEqual(expected, tuple(
         line for line in table.differences
         if line.startswith(('Arguments of', 'Action repeats'))))
@@ -301,8 +304,11 @@ MUTATIONS = (
          'if False:'),
         ('repeats are not said', 'if config.num_action_repeats != 1 and',
          'if False and'),
-        ('repeats of Atari are said',
-         ' and not any(map(declare.is_atari, scores))', ''),
+        ('repeats of Atari are said', 'declare.is_atari(level) or ', ''),
+        ('repeats of DeepMind Lab are said',
+         ' or lab_levels.is_level(level)', ''),
+        ('repeats of the published agents are said', "'repeat' in s.protocol",
+         'False'),
     )),
     dict(file='scores/protocol', catches='test_appo_is_not_impala', rows=(
         ('APPO is IMPALA', "if trained_with.algorithm != 'impala':",

@@ -614,11 +614,13 @@ class SeveralAgentsTest(parameterized.TestCase):
     self.assertEqual(self._read(logdir).rows[0].num_cut, 0)
 
   def test_a_test_with_cut_games_is_whole(self):
-    for num_cut in 0, 1:
+    for num_cut, num_asked in (0, 30), (1, 30), (1, 29):
       run = _run()._replace(rows=(
           score_table.make_row('ALE/Pong-v5', [20.] * 29, num_cut),))
+      run = run._replace(config=dataclasses.replace(
+          run.config, test_num_episodes=num_asked))
       logdir = self._write(score_table.make_table([run]))
-      if num_cut:
+      if num_cut and num_asked == 30:
         self.assertEqual(score_files.read(logdir, 30).rows, run.rows)
       else:
         with self.assertRaisesRegex(errors.ConfigError, 'no test of 30 games'):
@@ -680,7 +682,8 @@ class SeveralAgentsTest(parameterized.TestCase):
 MUTATIONS = (
     dict(file='scores/files', catches='test_a_test_with_cut_games_is_whole',
          rows=(
-             ('cut games are missing', ' or row.num_cut for row', ' for row'),
+             ('cut games are missing', ' or row.num_cut and is_long', ''),
+             ('short tests are whole', ' and is_long', ''),
          )),
     dict(file='scores/table',
          catches='test_levels_that_were_trained_together_share_the_frames',

@@ -248,13 +248,14 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
                       rank: int, num_updates: int) -> str:
   """Returns the directory of the saved replay; '' if the replay is not saved.
 
-  Then an earlier part's saved replay is removed: a later part would take it for
-  the replay of this part. A replay without a checkpoint, `num_updates` 0, is
-  removed, too: the replay may be of another task.
+  If the replay is not saved, the replay of an earlier part is removed: a later
+  part would take it for the replay of this part. A replay without a checkpoint,
+  `num_updates` 0, is removed, too, as it may be of another task; a
+  deterministic run overwrites it at once.
   """
   directory = os.path.join(
       config.logdir, f'replay-{rank}' if rank else 'replay')
-  # Otherwise each part of a deterministic run would begin with an empty replay.
+  # Each part of a deterministic run would else begin with an empty replay.
   is_saved = config.deterministic or config.save_replay == 'yes' or (
       config.save_replay == 'auto'
       and memory_check.num_step_bytes(config, spec) <= _MAX_SAVED_BYTES)

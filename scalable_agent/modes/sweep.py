@@ -265,8 +265,7 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
   """Returns the values by setting of `NAME=A,B,..`.
 
   Raises:
-    ValueError: a text is not of this form, or a name or a value of a name is
-      there twice.
+    ValueError: a text is of another form; a name, or its value, is there twice.
   """
   space: dict[str, list[str]] = {}
   for value in values:
@@ -277,8 +276,7 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
       raise ValueError(f'--search={name}=... is there twice.')
     space[name] = choices.split(',')
     if len(set(space[name])) < len(space[name]):
-      raise ValueError(f'--search={value} has a value twice. Commas separate '
-                       'values, so a value has no comma.')
+      raise ValueError(f'--search={value} has a value twice.')
   return space
 
 

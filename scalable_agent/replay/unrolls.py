@@ -129,8 +129,8 @@ class Passes:
         num_new, self._batch.num_columns))
 
   def _copy(self, to: slice, columns: np.ndarray) -> None:
-    """Copies columns of the collection, int64 `[N]`, into the batch."""
-    # The mode 'clip' writes without a buffer; all columns exist.
+    """Copies columns of the collection, int64 `[M]`, into the batch."""
+    # All columns exist. The mode 'clip' needs no buffer for a whole batch.
     tree.map_structure(
         lambda into, values: np.take(values, columns, 0, into[to], 'clip'),
         self._batch.start, self._collected.start)

@@ -52,8 +52,8 @@ def read(logdir: str) -> list[Episode]:
 def last(logdir: str) -> Episode | None:
   """Returns the last episode of `read`; None if there is no episode.
 
-  Reads only the end of the file. Raises ConfigError if `episodes.csv` cannot be
-  read.
+  Reads the head and the end of the file. Raises ConfigError if `episodes.csv`
+  cannot be read.
   """
   return next(_backwards(logdir), None)
 
@@ -64,7 +64,8 @@ def _backwards(logdir: str) -> Iterator[Episode]:
   try:
     with open(path, 'rb') as f:
       # A line may end with \r alone.
-      head = (f.readline().splitlines(keepends=True) or [b''])[0]
+      head = (f.readline(csv.field_size_limit()).splitlines(keepends=True)
+              or [b''])[0]
       fields = _split(head)
       if not set(fields) >= set(episodes_lib.FIELDS[:4]):
         fields = list(episodes_lib.FIELDS)

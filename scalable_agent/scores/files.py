@@ -277,7 +277,9 @@ def read(path: str, num_games: int = 1) -> score_table.Run:
     for match in latest_first:
       run = _read_file(os.path.join(path, match[0]))
       # After a cut, a test plays no further game in that environment.
-      if all(len(row.returns) >= num_games or row.num_cut for row in run.rows):
+      is_long = run.config.test_num_episodes >= num_games
+      if all(len(row.returns) >= num_games or row.num_cut and is_long
+             for row in run.rows):
         return run
     raise errors.ConfigError(
         f'--logdir={path} holds no test of {num_games} games. Test first: '

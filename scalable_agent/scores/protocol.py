@@ -7,6 +7,7 @@ from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import published_scores
 from scalable_agent.scores import suites
 from scalable_agent.settings import declare
+from scalable_agent.settings import lab_levels
 from scalable_agent.settings import sections
 
 _PAPER_FRAMES_PER_GAME = 200_000_000
@@ -113,7 +114,10 @@ def published_differences(
   if config.environment_kwargs:
     yield (f'Arguments of the environment: {config.environment_kwargs} here, '
            'none in published scores: this may be another task.')
-  if config.num_action_repeats != 1 and not any(map(declare.is_atari, scores)):
+  if config.num_action_repeats != 1 and not any(
+      declare.is_atari(level) or lab_levels.is_level(level)
+      or any('repeat' in s.protocol for s in published)
+      for level, published in scores.items()):
     yield (f'Action repeats: {config.num_action_repeats} here, in most '
            'published scores none.')
   policy = ('the policy without exploration' if config.test_greedy else
