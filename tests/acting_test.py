@@ -101,9 +101,9 @@ class SharesTest(absltest.TestCase):
       config = config_lib.Config(
           num_actors=4, num_actor_groups=2, ray_address=address,
           **{'num_cpus_per_actor_worker': 3} if address else {})
-      with mock.patch.object(environments, 'make_vec') as make_vec:
+      with mock.patch.object(environments, '_make_vec') as make_vec:
         shares.make_environments(config, 0, interface.Share(range(4), 0))
-      self.assertEqual([call.args[3] for call in make_vec.call_args_list],
+      self.assertEqual([call.args[4] for call in make_vec.call_args_list],
                        [num_threads] * 2)
       self.assertEqual(starts.num_cores(), num_cores)
 

@@ -569,10 +569,10 @@ MUTATIONS = (
          "if facts else '.')"),
     )),
     dict(file='modes/check', catches='test_large_integers', rows=(
-        ('negative integers are small', 'max(abs(part.low), abs(part.high))',
-         'part.high'),
-        ('uint8 is not scaled', ' and spec.dtype != np.uint8', ''),
-        ('no number is a number', ' if part.high >= part.low else 0', ''),
+        ('negative integers are small', 'max(abs(low), abs(high))',
+         'high'),
+        ('uint8 is not scaled', ' or spec.dtype == np.uint8', ''),
+        ('no number is a number', ' if high >= low else 0', ''),
         ('small integers', 'largest > spaces.MAX_COUNT', 'largest > 0'),
     )),
     dict(file='modes/check', catches='test_faults_of_parts', rows=(

@@ -205,15 +205,15 @@ def _about_sizes(facts: trial.Facts) -> Iterator[str]:
 def _about_integers(facts: trial.Facts) -> Iterator[str]:
   """Yields a remark for each part of the observations with large integers."""
   for name, spec in _specs(facts):
-    part = facts.parts[name]
-    largest = max(abs(part.low), abs(part.high)) if part.high >= part.low else 0
-    if (spec.dtype.kind in 'iu' and spec.dtype != np.uint8
-        and largest > spaces.MAX_COUNT):
-      what = _the_part(facts, name)
-      yield (f'{what} has integers of {spec.dtype}, up to {largest:,.0f}, '
-             'which are not scaled, and which --normalise_observations=auto '
-             'leaves out: choose uint8 for pictures, float32 for quantities, '
-             'MultiDiscrete for codes.')
+    if spec.dtype.kind not in 'iu' or spec.dtype == np.uint8:
+      continue
+    low, high = facts.parts[name].low, facts.parts[name].high
+    largest = max(abs(low), abs(high)) if high >= low else 0
+    if largest > spaces.MAX_COUNT:
+      yield (f'{_the_part(facts, name)} has integers of {spec.dtype}, up to '
+             f'{largest:,.0f}, which are not scaled, and which '
+             '--normalise_observations=auto leaves out: choose uint8 for '
+             'pictures, float32 for quantities, MultiDiscrete for codes.')
 
 
 def _recipe(facts: trial.Facts) -> tuple[str, str]:
