@@ -265,7 +265,8 @@ class MissingTest(absltest.TestCase):
         differs=True, action_space='Discrete(2)',
         unused_masks=())
     facts.resets_hold_up.return_value = False
-    facts.spec = mock.Mock(observation=mock.Mock(shape=(2,)))
+    facts.spec = mock.Mock(
+        observation=mock.Mock(shape=(2,), dtype=np.dtype(np.float32)))
     facts.spec.action = mock.Mock(size=0, num_values=(2,))
     self.assertEqual(
         check.advise(facts).flags, {'environments_per_process': '8'})
