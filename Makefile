@@ -75,15 +75,12 @@ $(VENV)/installed_docs: $(VENV)/installed
 	$(RUN) -m pip install --quiet --editable '.[docs]'
 	touch $@
 
-# pip would compile on one core only, and files that are seldom read. A file that
-# does not compile stays as it is.
+# Python compiles what it imports: most files of the packages are never read.
 $(VENV)/installed: setup.py
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not (3, 10) <= v <= (3, 13) and "Python 3.10 to 3.13 is needed, this is %d.%d: make PYTHON=python3.12" % v)'
 	@echo 'Installing TensorFlow, environments and tools into $(VENV): about 3.4 GB, some minutes.'
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --no-compile --editable '.[dev]'
-	-$(VENV)/bin/python -W ignore -m compileall -qq -j 0 \
-		-x '/(tests|substrates)/' $(VENV)/lib
 	touch $@
 
 $(OLDEST)/installed: setup.py

@@ -45,7 +45,7 @@ _WRONG = (('words, RMSProp', 'twice'), ('words, RMSProp', 'mean'),
           ('words, Adam, clipped', 'clipped before'),
           ('words, RMSProp', 'dense'))
 # The cases of `make test`.
-_QUICK = ('words, Adam, clipped', 'words, RMSProp')
+_QUICK = 'words, Adam, clipped'
 # The observations, the actions and the settings of each case.
 _CASES = {
     'mlp, RMSProp': (_VECTOR, _DISCRETE, {
@@ -243,7 +243,7 @@ def _main(rank, ports, path, which):
                for case, how in _WRONG}
   else:
     results = {(case, 'right'): _learn(case, collectives)
-               for case in (_QUICK if which == 'quick' else _CASES)}
+               for case in ([_QUICK] if which == 'quick' else _CASES)}
   pathlib.Path(path).write_bytes(pickle.dumps(results))
 
 
@@ -306,10 +306,9 @@ class SeveralLearnersTest(parameterized.TestCase):
           np.testing.assert_allclose(theirs[name], value, rtol=rtol, atol=1e-6,
                                      err_msg=f'{name}, update {update}')
 
-  @parameterized.parameters(*_QUICK)
   @pytest.mark.slow
-  def test_two_equal_one_learner_of_the_whole_batch(self, case):
-    self._check(case, 2, 'quick')
+  def test_two_equal_one_learner_of_the_whole_batch(self):
+    self._check(_QUICK, 2, 'quick')
 
   @parameterized.product(case=tuple(_CASES), size=(2, 4))
   @pytest.mark.storm

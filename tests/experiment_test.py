@@ -155,6 +155,7 @@ class WrongFlagTest(absltest.TestCase):
         [sys.executable, '-c', code], cwd=_ROOT, text=True).splitlines()[-1],
                      '[False] True')
 
+  @pytest.mark.storm
   def test_closed_streams(self):
     for number in 1, 2:
       run = subprocess.run(
@@ -653,14 +654,11 @@ class KerasTest(parameterized.TestCase):
             **os.environ, 'PYTHONPATH': os.pathsep.join(sys.path),
             **dict(variable.split('=') for variable in variables)})
 
-  def test_keras_of_another_project(self):
-    self._check_mode('TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=jax')
-
+  @parameterized.parameters(
+      ('TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=jax'),
+      ('KERAS_BACKEND=nonsense',))
   @pytest.mark.storm
-  def test_a_keras_that_does_not_exist(self):
-    self._check_mode('KERAS_BACKEND=nonsense')
-
-  def _check_mode(self, *variables):
+  def test_a_mode_with_another_keras(self, *variables):
     # The mode imports the networks first.
     run = self._run(variables, '-m', 'scalable_agent.experiment',
                     '--mode=export', '--logdir=nowhere')

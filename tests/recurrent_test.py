@@ -535,16 +535,10 @@ class RunTest(parameterized.TestCase, tf.test.TestCase):
         total_environment_frames=240, num_action_repeats=1), hooks=[keep])
     return learners[-1]
 
-  @pytest.mark.slow
-  def test_a_killed_run_resumes_bit_for_bit(self):
-    self._check_killed('ddqn', 'memory')
-
-  @parameterized.parameters(('sac', 'memory'), ('td3', 'time_limit_box'))
+  @parameterized.parameters(
+      ('ddqn', 'memory'), ('sac', 'memory'), ('td3', 'time_limit_box'))
   @pytest.mark.storm
-  def test_a_killed_run_with_critics_resumes(self, algorithm, level):
-    self._check_killed(algorithm, level)
-
-  def _check_killed(self, algorithm, level):
+  def test_a_killed_run_resumes_bit_for_bit(self, algorithm, level):
     # A killed run would leave the files that the copy has.
     root = self.create_tempdir().full_path
     left = os.path.join(root, 'left')
