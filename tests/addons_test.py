@@ -127,14 +127,17 @@ class AddonsTest(parameterized.TestCase):
       np.testing.assert_array_equal(a, b)
 
   @eager.eagerly()
-  def test_wrong_functions_of_the_command(self):
-    for name, message in (('_fails', '_fails of --addon raised ValueError: no'),
+  def test_wrong_functions(self):
+    for name, message in (('_fails', 'raised ValueError: no'),
                           ('_nothing', 'must return a scalar, not None'),
                           ('_vector', r'must return a scalar, not shape \(5,')):
-      learner = setup.make_learner(
-          _config('sac', addon=f'{__name__}:{name}'), _SPEC)
-      with self.assertRaisesRegex(errors.UserCodeError, message):
-        learner.step(_batch(learner))
+      for flags, addons, who in (
+          ({'addon': f'{__name__}:{name}'}, None, f'{name} of --addon'),
+          ({}, {'x': globals()[name]}, '^x of addons')):
+        learner = setup.make_learner(
+            _config('sac', **flags), _SPEC, addons=addons)
+        with self.assertRaisesRegex(errors.UserCodeError, f'{who} {message}'):
+          learner.step(_batch(learner))
 
   @eager.eagerly()
   def test_a_delayed_policy_has_no_term_when_it_does_not_learn(self):
@@ -146,6 +149,11 @@ class AddonsTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='runs/setup', catches='test_wrong_functions', rows=(
+        ('functions of Python are not checked',
+         "{name: _checked(function, f'{name} of addons')",
+         '{name: function'),
+    )),
     dict(file='runs/setup', catches='test_several_learners_count_a_term_once',
          rows=(
         ('each learner adds the whole term', '1 / collectives.size)', '1.)'),

@@ -258,6 +258,20 @@ class PyProcessTest(absltest.TestCase):
     thread.join()
     self.assertLen(caught, 1)
 
+  def test_a_call_that_fails_after_close_is_out_of_range(self):
+    p = py_process.PyProcess(py_process_example.Example, 1)
+    with mock.patch.object(py_process.remote, 'Remote') as make:
+      p.start()
+
+    def close_and_fail(*args):
+      make.return_value.call.side_effect = None
+      p.close()
+      raise OSError(args)
+
+    make.return_value.call.side_effect = close_and_fail
+    with self.assertRaisesRegex(tf.errors.OutOfRangeError, 'is closed'):
+      p.proxy.inc()
+
   def test_the_time_of_a_call_is_limited_by_the_flag(self):
     for step_timeout_s in (300, 7):
       p = py_process.PyProcess(py_process_example.Example, 1)
@@ -573,6 +587,20 @@ class ExperimentTest(_FakeLab, parameterized.TestCase):
       with self.assertRaises((ValueError, tf.errors.OpError)):
         tf.Variable(1.0)
 
+  def test_the_suite_is_that_of_the_mode(self):
+    train, test = [*dmlab30.LEVEL_MAPPING], [*dmlab30.LEVEL_MAPPING.values()]
+    for function, levels, expected in (
+        (experiment.train, train, 'dmlab30'),
+        (experiment.test, test, 'dmlab30'),
+        (experiment.train, test, ','.join(test)),
+        (experiment.test, train, ','.join(train)),
+        (experiment.test, test[:2], ','.join(test[:2]))):
+      with mock.patch.object(experiment.program, 'import_mode') as import_mode:
+        function(environments.DEFAULT_ACTION_SET, levels)
+      [config] = import_mode.call_args.args
+      self.assertEqual(config.level_name, expected)
+      self.assertEqual(config.mode, function.__name__)
+
   @pytest.mark.storm
   def test_train_test_and_main(self):
     logdir = self.create_tempdir().full_path
@@ -617,6 +645,15 @@ MUTATIONS = (
         ('as they are',
          'tf.convert_to_tensor(x).numpy() for x in args)',
          'x for x in args)'),
+    )),
+    dict(file='compat/scalable_agent/experiment',
+         catches='test_the_suite_is_that_of_the_mode', rows=(
+        ('the suite of a training', "if mode == 'test'", "if mode == 'none'"),
+    )),
+    dict(file='compat/scalable_agent/py_process',
+         catches='test_a_call_that_fails_after_close_is_out_of_range', rows=(
+        ('the error of the call', 'if not self._is_closed:\n        raise',
+         'if True:\n        raise'),
     )),
     dict(file='compat/scalable_agent/experiment',
          catches='test_old_runs_do_not_change_the_rewards_of_an_update', rows=(

@@ -16,6 +16,7 @@ from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.compat import convert
 from scalable_agent.compat import di_engine
+from scalable_agent.compat import expressions
 from scalable_agent.compat import reading
 from scalable_agent.experience import structs
 import tensorflow as tf
@@ -468,7 +469,7 @@ class ConvertTest(parameterized.TestCase):
     self.assertLess(time.monotonic() - start, 60)
     self.assertEqual(file.values['d'], -1999)
     for name in 'abcefg':
-      self.assertIsInstance(file.values[name], reading.Unknown)
+      self.assertIsInstance(file.values[name], expressions.Unknown)
 
   def test_continuous_settings_have_the_loss_of_di_engine(self):
     config, _ = self._di_engine(model="action_space='continuous'")
@@ -544,7 +545,7 @@ MUTATIONS = (
     dict(file='compat/from_di_engine',
          catches='ConvertTest.test_other_values_of_di_engine5', rows=(
         ('exponents without priorities',
-         'if not priority or isinstance(priority, reading.Unknown)',
+         'if not priority or isinstance(priority, expressions.Unknown)',
          'if False'),)),
     dict(file='compat/from_di_engine',
          catches='ConvertTest.test_other_values_of_di_engine6', rows=(
@@ -638,7 +639,7 @@ MUTATIONS = (
     dict(file='compat/reading', catches=(
         'ConvertTest.test_each_value_of_pytorchrl_has_a_comment0'), rows=(
         ('a name for what * passes', "value.text.startswith('*')", 'False'),)),
-    dict(file='compat/reading', catches=(
+    dict(file='compat/expressions', catches=(
         'test_nothing_is_computed_without_end'), rows=(
         ('texts are repeated', 'isinstance(right, (int, float))', 'True'),
         ('division by zero', 'except (KeyError, ArithmeticError)',

@@ -344,6 +344,15 @@ class LoadTest(parameterized.TestCase):
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError, 'the number nan, but must be float32'):
       agent.step(np.full([2, 4], np.nan), state)
+    for wrong in (np.ones([2, 4]), {}), {'frame': np.ones([2, 4])}:
+      with self.assertRaisesRegex(
+          errors.EnvironmentSpecError,
+          r'array of shape \[2, 4\], not a dictionary or a tuple'):
+        agent.step(wrong, state)
+    for wrong in [[1, 1, 1, 1], [1]], [['a'] * 4] * 2, [None, None]:
+      with self.assertRaisesRegex(
+          errors.EnvironmentSpecError, 'must be arrays of numbers: '):
+        agent.step(wrong, state)
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError,
         r'observations float32 \[4\], but Pendulum-v1 has observations '

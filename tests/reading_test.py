@@ -3,6 +3,7 @@
 
 from absl.testing import absltest
 from absl.testing import parameterized
+from scalable_agent.compat import expressions
 from scalable_agent.compat import from_di_engine
 from scalable_agent.compat import from_pytorchrl
 from scalable_agent.compat import reading
@@ -97,29 +98,67 @@ class ReadingTest(parameterized.TestCase):
   def test_values_that_depend_on_more(self, text, expected):
     found = self._read(text).values['lr']
     if isinstance(expected, str):
-      self.assertIsInstance(found, reading.Unknown)
+      self.assertIsInstance(found, expressions.Unknown)
     self.assertEqual(str(found), str(expected))
 
   @parameterized.parameters('x.y = 2', 'x["y"] = 2', 'x.update(y=2)')
   def test_parts_that_depend_on_more(self, change):
     values = self._read(
         f'x = dict(z=3)\nx.y = 1\ns = x\nif n:\n  {change}').values
-    expected = {'z': 3, 'y': reading.Unknown('set by "if n"')}
+    expected = {'z': 3, 'y': expressions.Unknown('set by "if n"')}
     self.assertEqual(values['x'], expected)
     self.assertEqual(values['s'], expected)  # Another name of the same.
 
   def test_a_part_of_one_branch_only(self):
     values = self._read('x = {}\nif n:\n  x.y = 1\nelse:\n  x.z = 1').values
-    unknown = reading.Unknown('set by "if n"')
+    unknown = expressions.Unknown('set by "if n"')
     self.assertEqual(values['x'], {'y': unknown, 'z': unknown})
 
   def test_parameters_hide_names(self):
     [one, other, last] = self._read(
         'lr = 1\ncfg = dict(y=2)\ndef make(lr, *args, cfg=None):\n'
         '  call(lr=lr)\n  call(y=cfg.y)\ncall(lr=lr)').calls[-3:]
-    self.assertEqual(one.arguments, {'lr': reading.Unknown('lr')})
+    self.assertEqual(one.arguments, {'lr': expressions.Unknown('lr')})
     self.assertEqual(other.arguments, {'y': 2})
     self.assertEqual(last.arguments, {'lr': 1})
+
+  @parameterized.parameters(
+      ('def f():\n  lr = 2', 1), ('async def f():\n  lr, x = 2, 3', 1),
+      ('class C:\n  lr = 2', 1), ('def f():\n  lr *= 2', 1),
+      ('class C:\n  def f(self, x):\n    for lr in x:\n      pass', 1),
+      ('def f():\n  if x:\n    lr = 2', 1),
+      ('def f():\n  global lr\n  lr = 2', 2))
+  def test_names_of_bodies_are_others(self, body, expected):
+    self.assertEqual(self._read(f'lr = 1\n{body}').values['lr'], expected)
+
+  def test_a_body_uses_its_own_names(self):
+    [call] = self._read('lr = 1\ndef f():\n  lr = 2\n  g(lr=lr)').calls[-1:]
+    self.assertEqual(call.arguments, {'lr': 2})
+
+  def test_bodies_change_dictionaries_of_the_file(self):
+    values = self._read(
+        'cfg = dict(lr=1)\ndef f():\n  cfg["lr"] = 2\n  if x:\n'
+        '    cfg["y"] = 3\ndef g():\n  cfg = dict(lr=4)\n  cfg["lr"] = 5'
+    ).values
+    self.assertEqual(
+        values['cfg'], {'lr': 2, 'y': expressions.Unknown('set by "if x"')})
+
+  def test_a_name_of_a_body_only(self):
+    values = self._read('def f():\n  cfg = dict(lr=1)').values
+    self.assertEqual(values['cfg'], {'lr': 1})
+
+  @parameterized.parameters(
+      ('p.add_argument("--lr", default=1)\np.set_defaults(lr=2)', 2),
+      ('p.set_defaults(lr=2)', 2))
+  def test_defaults_of_arguments(self, text, expected):
+    values = self._read(f'{text}\nargs = p.parse_args()\nlr = args.lr').values
+    self.assertEqual(values['lr'], expected)
+
+  @parameterized.parameters(
+      b'\xef\xbb\xbflr = 1', b'# -*- coding: latin-1 -*-\nlr = 1  # \xe9')
+  def test_every_coding_that_python_reads(self, content):
+    path = self.create_tempfile(content=content, mode='wb').full_path
+    self.assertEqual(reading.read(path).values['lr'], 1)
 
   def test_a_dictionary_in_itself_ends(self):
     self._convert(after="cfg['policy']['learn']['x'] = cfg")
@@ -154,12 +193,25 @@ MUTATIONS = (
          'pass'),
         ('no condition is known', 'if isinstance(condition, bool):',
          'if condition is True:'),
+    )),
+    dict(file='compat/expressions', catches='test_values_that_depend_on_more',
+         rows=(
         ('all names have arguments',
          "'arg' in f'{node.id} {value.text}'.lower()", 'True'),
     )),
     dict(file='compat/reading', catches='test_parameters_hide_names', rows=(
-        ('parameters are globals', 'self.values.pop(x.arg) for',
-         'self.values[x.arg] for'),
+        ('parameters are globals', 'for name in hidden:', 'for name in ():'),
+    )),
+    dict(file='compat/reading', catches='test_names_of_bodies_are_others',
+         rows=(
+        ('names of bodies are names of the file',
+         'own = hidden | _assigned(node) - parameters', 'own = hidden'),
+        ('no name is global', '- outer', ''),
+        ('classes have the names of the file', 'visit_ClassDef = ', ''),
+    )),
+    dict(file='compat/reading', catches='test_defaults_of_arguments', rows=(
+        ('no default is set later', "function.endswith('.set_defaults')",
+         'False'),
     )),
 )
 

@@ -7,11 +7,11 @@ import math
 import re
 from typing import TypeAlias
 
-from scalable_agent.compat import reading
+from scalable_agent.compat import expressions
 
 # The flags of a value, without dashes; or the name of the flag with the same
 # value; or a sentence that begins with a capital.
-Rule: TypeAlias = str | Callable[[reading.Value], dict[str, object]]
+Rule: TypeAlias = str | Callable[[expressions.Value], dict[str, object]]
 
 FRAME_STACK = ('Atari games have four frames in an observation, and no other '
                'level stacks frames.')
@@ -27,14 +27,14 @@ class Converted:
   flags: dict[str, object]
   notes: dict[str, str] = dataclasses.field(default_factory=dict)
 
-  def apply(self, settings: Mapping[str, reading.Value],
+  def apply(self, settings: Mapping[str, expressions.Value],
             rules: Mapping[str, Rule]) -> None:
     """Adds the flag or the note of each setting."""
     for name, value in settings.items():
       rule = rules.get(name)
       if value is None and rule is not None:
         continue  # None is the default of the other project.
-      if isinstance(value, reading.Unknown) and not _is_note(rule):
+      if isinstance(value, expressions.Unknown) and not _is_note(rule):
         self.notes[name] = (
             f'The value {value.text} is not known without running the file: '
             'set the flag by hand.')
@@ -53,7 +53,7 @@ def _is_note(rule: Rule | None) -> bool:
   return isinstance(rule, str) and rule[:1].isupper()
 
 
-def number(value: reading.Value) -> float:
+def number(value: expressions.Value) -> float:
   """Returns a finite number; ValueError or OverflowError for other values."""
   if isinstance(value, bool) or not (
       isinstance(value, (int, float)) and math.isfinite(value)):
@@ -61,7 +61,7 @@ def number(value: reading.Value) -> float:
   return value
 
 
-def level(value: reading.Value) -> dict[str, object]:
+def level(value: expressions.Value) -> dict[str, object]:
   """Returns the flag of an id of gym, or of a list of ids."""
   names = value if isinstance(value, list) else [value]
   if not names or not all(isinstance(name, str) for name in names):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from scalable_agent import errors
 from scalable_agent.compat import converted
+from scalable_agent.compat import expressions
 from scalable_agent.compat import reading
 from scalable_agent.compat.converted import number
 
@@ -36,27 +37,27 @@ _PIPELINE = ('input_cfg', 'seed', 'env_setting', 'model', 'max_train_iter',
              'max_env_step', 'dynamic_seed')
 
 
-def _optimizer(value: reading.Value) -> dict[str, object]:
+def _optimizer(value: expressions.Value) -> dict[str, object]:
   return {'optimizer': {'adam': 'adam', 'rmsprop': 'torch_rmsprop'}[str(value)]}
 
 
-def _sizes(value: reading.Value) -> dict[str, object]:
+def _sizes(value: expressions.Value) -> dict[str, object]:
   if not isinstance(value, list):
     raise ValueError(value)
   return {'hidden_sizes': ','.join(str(int(number(x))) for x in value)}
 
 
-def _priority(value: reading.Value) -> dict[str, object]:
+def _priority(value: expressions.Value) -> dict[str, object]:
   return {'selector': 'prioritised', 'priority_exponent': 0.6,
           'importance_exponent': 0.4} if value else {}
 
 
-def _sigma(value: reading.Value) -> dict[str, object]:
+def _sigma(value: expressions.Value) -> dict[str, object]:
   return {'scale_from_state': {'independent': 'false',
                                'conditioned': 'true'}[str(value)]}
 
 
-def _action_space(value: reading.Value) -> dict[str, object]:
+def _action_space(value: expressions.Value) -> dict[str, object]:
   flags: dict[str, dict[str, object]] = {
       'discrete': {}, 'continuous': {
           'squash_actions': 'false', 'scale_from_state': 'false'}}
@@ -160,8 +161,8 @@ def convert(file: reading.File) -> converted.Converted | None:
   return _convert(reading.flat(main[-1]), reading.flat(create), file.calls)
 
 
-def _convert(settings: dict[str, reading.Value],
-             create: Mapping[str, reading.Value], calls: list[reading.Call]
+def _convert(settings: dict[str, expressions.Value],
+             create: Mapping[str, expressions.Value], calls: list[reading.Call]
              ) -> converted.Converted:
   clip_type = settings.pop('policy.learn.grad_clip_type', None)
   clip_value = settings.pop('policy.learn.clip_value', None)
@@ -210,7 +211,7 @@ def _convert(settings: dict[str, reading.Value],
   return result
 
 
-def _buffer_rules(settings: Mapping[str, reading.Value]
+def _buffer_rules(settings: Mapping[str, expressions.Value]
                   ) -> dict[str, converted.Rule]:
   """Returns the rules of settings without effect on the buffer."""
   rules: dict[str, converted.Rule] = {}
@@ -218,13 +219,13 @@ def _buffer_rules(settings: Mapping[str, reading.Value]
     rules[f'{_BUFFER}.max_use'] = (
         "DI-engine's naive buffer ignores this setting.")
   priority = settings.get('policy.priority')
-  if not priority or isinstance(priority, reading.Unknown):
+  if not priority or isinstance(priority, expressions.Unknown):
     rules[f'{_BUFFER}.alpha'] = rules[f'{_BUFFER}.beta'] = (
         'Without policy.priority, all unrolls have the same priority.')
   return rules
 
 
-def _add_evaluations(result: converted.Converted, eval_freq: reading.Value,
+def _add_evaluations(result: converted.Converted, eval_freq: expressions.Value,
                      repeats: int) -> None:
   """Adds the frames between evaluations, for `eval_freq` in updates."""
   flags = result.flags
@@ -243,8 +244,8 @@ def _add_evaluations(result: converted.Converted, eval_freq: reading.Value,
                  {'policy.eval.evaluator.eval_freq': _EVALUATION})
 
 
-def _add_clip(result: converted.Converted, clip_type: reading.Value,
-              clip_value: reading.Value) -> None:
+def _add_clip(result: converted.Converted, clip_type: expressions.Value,
+              clip_value: expressions.Value) -> None:
   """Adds the flag of the clip of gradients, which goes with adam only."""
   kind, value = 'policy.learn.grad_clip_type', 'policy.learn.clip_value'
   result.apply({kind: clip_type}, {

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 import math
 
 from scalable_agent.compat import converted
+from scalable_agent.compat import expressions
 from scalable_agent.compat import reading
 from scalable_agent.compat.converted import number
 
@@ -60,12 +61,12 @@ _ARGUMENTS = {
 _PASSED_ON = ('input_space', 'action_space', 'algorithm_name', 'algo_factory',
               'actor_factory', 'storage_factory', 'train_envs_factory',
               'test_envs_factory', 'scheme')
-_DEFAULTS: dict[str, reading.Value] = {
+_DEFAULTS: dict[str, expressions.Value] = {
     'lr_q': 1e-4, 'lr_pi': 1e-4, 'gamma': 0.99, 'polyak': 0.995,
     'num_updates': 50, 'update_every': 50, 'test_every': 5000,
     'start_steps': 1000, 'max_grad_norm': 0.5, 'mini_batch_size': 64,
     'num_test_episodes': 5, 'target_update_interval': 1}
-_OWN_DEFAULTS: dict[str, dict[str, reading.Value]] = {
+_OWN_DEFAULTS: dict[str, dict[str, expressions.Value]] = {
     'DDQN': {'lr_q': None, 'lr_pi': None, 'lr': 1e-4, 'start_steps': 20000,
              'initial_epsilon': 1.0, 'epsilon_decay': 0.999},
     'DDPG': {'lr_q': 1e-3},
@@ -222,9 +223,9 @@ def convert(file: reading.File) -> converted.Converted | None:
 
 
 def _calls(calls: list[reading.Call], notes: dict[str, str]
-           ) -> dict[str, dict[str, reading.Value]]:
+           ) -> dict[str, dict[str, expressions.Value]]:
   """Returns the arguments of the first call for each class."""
-  found: dict[str, dict[str, reading.Value]] = {}
+  found: dict[str, dict[str, expressions.Value]] = {}
   for call in calls:
     owner, _, method = call.function.rpartition('.')
     is_factory = method == 'create_factory'
@@ -253,7 +254,7 @@ def _first(found: Collection[str], names: Collection[str],
 
 
 def _add_environment(result: converted.Converted,
-                     settings: dict[str, reading.Value]) -> int:
+                     settings: dict[str, expressions.Value]) -> int:
   """Adds the flags of environments, and returns their number."""
   num_environments = settings.pop('vec_env_size', 1)
   if not isinstance(num_environments, int):
@@ -273,7 +274,7 @@ def _add_environment(result: converted.Converted,
 
 
 def _add_algorithm(result: converted.Converted, name: str,
-                   arguments: dict[str, reading.Value]) -> None:
+                   arguments: dict[str, expressions.Value]) -> None:
   settings = {key: value for key, value in arguments.items()
               if key not in ('num_updates', 'update_every', 'test_every')}
   if settings.get('policy_loss_addons') == []:
@@ -301,7 +302,7 @@ def _add_algorithm(result: converted.Converted, name: str,
 
 
 def _add_cadence(result: converted.Converted,
-                 arguments: Mapping[str, reading.Value],
+                 arguments: Mapping[str, expressions.Value],
                  num_environments: int, repeats: int) -> None:
   """Adds the flags of collections, updates and evaluations."""
   result.flags['num_actors'] = num_environments
@@ -328,7 +329,7 @@ def _add_cadence(result: converted.Converted,
 
 
 def _add_storage(result: converted.Converted, name: str,
-                 settings: dict[str, reading.Value], num_environments: int
+                 settings: dict[str, expressions.Value], num_environments: int
                  ) -> None:
   is_prioritised = bool(settings.get('alpha'))
   is_recent = name == 'EREBuffer' or 'eta' in settings or 'cmin' in settings

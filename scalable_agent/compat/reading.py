@@ -3,41 +3,24 @@
 
 Numbers, texts, lists, dictionaries (also `**`, `|`, `update` and copies),
 `dict(...)`, `EasyDict(...)`, arithmetic, names and parts of dictionaries
-assigned before, and arguments with a default in `add_argument` have values.
-Every other expression is `Unknown`, also another change of a dictionary. A
-value that depends on a condition, a loop or a parameter is `Unknown`, too.
+assigned before, and arguments with a default in `add_argument` or
+`set_defaults` have values. Every other expression is `Unknown`, also another
+change of a dictionary. A value that depends on a condition, a loop or a
+parameter is `Unknown`, too.
 """
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import copy
-import math
-import operator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from scalable_agent import errors
+from scalable_agent.compat.expressions import Evaluator
+from scalable_agent.compat.expressions import Unknown
+from scalable_agent.compat.expressions import Value
 
-
-class Unknown(NamedTuple):
-  """An expression without a value; `text` is its source."""
-  text: str
-
-  def __repr__(self) -> str:
-    return self.text
-
-
-# None, bool, numbers, texts, lists and dictionaries of these, `Unknown`.
-Value: TypeAlias = object
-
-_COPIES = ('dict', 'EasyDict')
-_DEEP_COPIES = ('copy.deepcopy', 'deepcopy', 'copy.copy')
 # Methods that change a dictionary, besides `update`.
 _CHANGES = ('clear', 'pop', 'popitem', 'setdefault')
-_NUMBERS: dict[str, Callable[[float], float]] = {'int': int, 'float': float}
-_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv}
-_LARGEST_BASE, _LARGEST_EXPONENT = 1000, 20
 
 
 class Call(NamedTuple):
@@ -69,7 +52,7 @@ class File(NamedTuple):
 def read(path: str) -> File:
   """Reads a file; ConfigError if the file is no Python file."""
   try:
-    with open(path, encoding='utf-8') as f:
+    with open(path, 'rb') as f:  # Python knows marks and lines of the coding.
       tree = ast.parse(f.read())
     reader = _Reader()
     for _ in range(2):  # A function may use what a later function sets.
@@ -92,28 +75,28 @@ def flat(value: Value, prefix: str = '') -> dict[str, Value]:
   return found
 
 
-class _Reader(ast.NodeVisitor):
+class _Reader(Evaluator, ast.NodeVisitor):
   """Finds assignments and calls, in the order of the file."""
 
   def __init__(self) -> None:
-    self.values: dict[str, Value] = {}
+    super().__init__()
     self.calls: list[Call] = []
 
   def visit_Assign(self, node: ast.Assign) -> None:
     """Keeps the value of names, and of parts of known dictionaries."""
     for target in node.targets:
-      self._set(target, self._value(node.value))
+      self._set(target, self.value(node.value))
     self.generic_visit(node)
 
   def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
     """As `visit_Assign`, with a type."""
     if node.value is not None:
-      self._set(node.target, self._value(node.value))
+      self._set(node.target, self.value(node.value))
     self.generic_visit(node)
 
   def visit_AugAssign(self, node: ast.AugAssign) -> None:
     """Keeps the new value, such as that of `name |= {...}`."""
-    value = self._value(ast.BinOp(node.target, node.op, node.value))
+    value = self.value(ast.BinOp(node.target, node.op, node.value))
     self._set(node.target, Unknown(ast.unparse(node)) if isinstance(
         value, Unknown) else value)
     self.generic_visit(node)
@@ -127,7 +110,7 @@ class _Reader(ast.NodeVisitor):
   def visit_If(self, node: ast.If) -> None:
     """Takes the branch of a known condition; else joins both."""
     condition = (ast.unparse(node.test) == "__name__ == '__main__'"
-                 or self._value(node.test))
+                 or self.value(node.test))
     if isinstance(condition, bool):
       self._visit_all(node.body if condition else node.orelse)
     else:
@@ -152,16 +135,25 @@ class _Reader(ast.NodeVisitor):
     """Joins all cases."""
     self._join(node, *(case.body for case in node.cases), [])
 
-  def visit_FunctionDef(
-      self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    """Hides names of parameters, but not those of known dictionaries."""
-    hidden = {x.arg: self.values.pop(x.arg) for x in ast.walk(node.args)
-              if isinstance(x, ast.arg) and not isinstance(
-                  self.values.get(x.arg, {}), dict)}
-    self.generic_visit(node)
-    self.values |= hidden
+  def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef
+                        | ast.ClassDef) -> None:
+    """Keeps the values that names of the file have outside of the body.
 
-  visit_AsyncFunctionDef = visit_FunctionDef
+    Parameters hide names of the file, but not those of known dictionaries. A
+    local name that the file does not have stays.
+    """
+    parameters = set() if isinstance(node, ast.ClassDef) else {
+        x.arg for x in ast.walk(node.args) if isinstance(x, ast.arg)}
+    hidden = {name for name in parameters
+              if not isinstance(self.values.get(name, {}), dict)}
+    own = hidden | _assigned(node) - parameters
+    kept = {x: self.values[x] for x in own if x in self.values}
+    for name in hidden:
+      del self.values[name]
+    self.generic_visit(node)
+    self.values |= kept
+
+  visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
 
   def _visit_all(self, nodes: Sequence[ast.stmt]) -> None:
     for node in nodes:
@@ -203,13 +195,13 @@ class _Reader(ast.NodeVisitor):
     keys: list[Value] = []
     owner: ast.expr = target
     while isinstance(owner, (ast.Subscript, ast.Attribute)):
-      keys.insert(0, self._value(owner.slice) if isinstance(
+      keys.insert(0, self.value(owner.slice) if isinstance(
           owner, ast.Subscript) else owner.attr)
       owner = owner.value
     part = self.values.get(owner.id) if isinstance(owner, ast.Name) else None
     if not isinstance(part, dict):
       name = '.'.join(['args', *map(str, keys)])
-      if name in self.values and self._may_be_arguments(owner):
+      if name in self.values and self.may_be_arguments(owner):
         self.values[name] = value
       return
     for key in keys[:-1]:
@@ -224,118 +216,39 @@ class _Reader(ast.NodeVisitor):
 
   def visit_Call(self, node: ast.Call) -> None:
     """Keeps calls, defaults of arguments, and changes of dictionaries."""
-    arguments = self._keywords(node)
+    arguments = self.keywords(node)
     if isinstance(node.func, ast.Attribute):
       self._change(node, node.func, arguments)
     function = ast.unparse(node.func)
     if function.endswith('.add_argument'):
-      for name in map(self._value, node.args):
+      for name in map(self.value, node.args):
         if isinstance(name, str) and 'default' in arguments:
           name = name.lstrip('-').replace('-', '_')
           self.values[f'args.{name}'] = arguments['default']
+    elif function.endswith('.set_defaults'):
+      self.values |= {f'args.{k}': value for k, value in arguments.items()}
     self.calls.append(Call(
-        function, arguments, [self._value(x) for x in node.args]))
+        function, arguments, [self.value(x) for x in node.args]))
     self.generic_visit(node)
 
   def _change(self, node: ast.Call, method: ast.Attribute,
               arguments: dict[str, Value]) -> None:
     """Changes a known dictionary as the call of its method does."""
-    owner = self._value(method.value)
+    owner = self.value(method.value)
     if not isinstance(owner, dict):
       return
     if method.attr == 'update':
-      owner |= self._merged([(None, x) for x in node.args]) | arguments
+      owner |= self.merged([(None, x) for x in node.args]) | arguments
     elif method.attr in _CHANGES:
       owner[f'**{ast.unparse(node)}'] = Unknown(ast.unparse(node))
 
-  def _keywords(self, node: ast.Call) -> dict[str, Value]:
-    return self._merged([(word.arg, word.value) for word in node.keywords])
 
-  def _merged(self, items: list[tuple[str | None, ast.expr]]
-              ) -> dict[str, Value]:
-    """Returns a dictionary; the name None stands for `**`."""
-    found: dict[str, Value] = {}
-    for name, node in items:
-      value = self._value(node)
-      if name is not None:
-        found[name] = value
-      elif isinstance(value, dict):
-        found |= value
-      else:
-        text = ast.unparse(node)
-        found[f'**{text}'] = Unknown(text)
-    return found
-
-  def _value(self, node: ast.expr) -> Value:
-    unknown = Unknown(ast.unparse(node))
-    if isinstance(node, ast.Constant):
-      return node.value
-    if isinstance(node, (ast.List, ast.Tuple)):
-      return [self._value(x) for x in node.elts]
-    if isinstance(node, ast.Dict):
-      return self._merged([(str(self._value(key)) if key else None, value)
-                           for key, value in zip(node.keys, node.values)])
-    if isinstance(node, ast.Subscript):
-      owner = self._value(node.value)
-      return owner.get(str(self._value(node.slice)), unknown) if isinstance(
-          owner, dict) else unknown
-    if isinstance(node, ast.Name):
-      return self.values.get(node.id, unknown)
-    if isinstance(node, ast.Attribute):
-      owner = self._value(node.value)
-      if isinstance(owner, dict):
-        return owner.get(node.attr, unknown)
-      if self._may_be_arguments(node.value):
-        return self.values.get(f'args.{node.attr}', unknown)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-      number = self._value(node.operand)
-      return -number if isinstance(number, (int, float)) else unknown
-    if isinstance(node, ast.BinOp):
-      return self._sum(node, unknown)
-    if isinstance(node, ast.Call):
-      return self._call(node, unknown)
-    return unknown
-
-  def _may_be_arguments(self, node: ast.expr) -> bool:
-    """Whether a name may be that of the result of `parse_args`."""
-    if not isinstance(node, ast.Name):
-      return False
-    value = self.values.get(node.id)
-    return value is None or isinstance(value, Unknown) and (
-        'arg' in f'{node.id} {value.text}'.lower())
-
-  def _sum(self, node: ast.BinOp, unknown: Unknown) -> Value:
-    left, right = self._value(node.left), self._value(node.right)
-    if isinstance(node.op, ast.BitOr) and isinstance(left, dict):
-      return self._merged([(None, node.left), (None, node.right)])
-    if not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
-      return unknown
-    if isinstance(node.op, ast.Pow) and (
-        abs(left) <= _LARGEST_BASE and 0 <= right <= _LARGEST_EXPONENT):
-      power = left ** right
-      return unknown if isinstance(power, complex) else power
-    try:
-      result = _OPERATORS[type(node.op)](left, right)
-      return result if math.isfinite(result) else unknown
-    except (KeyError, ArithmeticError):
-      return unknown
-
-  def _call(self, node: ast.Call, unknown: Unknown) -> Value:
-    name = ast.unparse(node.func)
-    first = self._value(node.args[0]) if len(node.args) == 1 else None
-    if name in _COPIES and (not node.args or isinstance(first, dict)):
-      return (first if isinstance(first, dict) else {}) | self._keywords(node)
-    if name in _DEEP_COPIES and isinstance(first, dict):
-      return copy.deepcopy(first)
-    if isinstance(node.func, ast.Attribute) and node.func.attr == 'copy':
-      owner = self._value(node.func.value)
-      return dict(owner) if isinstance(owner, dict) else unknown
-    if name in _NUMBERS and isinstance(first, (int, float)):
-      try:
-        return _NUMBERS[name](first)
-      except (ArithmeticError, ValueError):
-        return unknown
-    return unknown
+def _assigned(node: ast.stmt) -> set[str]:
+  """Returns the names that a body assigns to, without those of outer scopes."""
+  outer = {name for x in ast.walk(node)
+           if isinstance(x, (ast.Global, ast.Nonlocal)) for name in x.names}
+  return {x.id for x in ast.walk(node) if isinstance(x, ast.Name)
+          and isinstance(x.ctx, ast.Store)} - outer
 
 
 def _mark(one: dict[str, Value], other: dict[str, Value],

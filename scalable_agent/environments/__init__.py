@@ -268,7 +268,7 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
       level_name, functools.partial(
           trial.Trial, level_name, functools.partial(_numbered, factory, 0),
           step_s, step_s + reset_s),
-      step_s, reset_s + trial.MAX_TRIALS * seconds) as level:
+      step_s, 2 * (step_s + reset_s) + trial.MAX_TRIALS * seconds) as level:
     return level.call('play', seconds, checks)
 
 

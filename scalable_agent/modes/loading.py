@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Trained agents for other programs: `scalable_agent.load(logdir)`."""
 
+from collections.abc import Mapping
 import dataclasses
 import operator
 import os
@@ -100,8 +101,13 @@ class LoadedAgent:
         that the dtype of the training cannot hold.
     """
     num_envs = len(state.last_action)
-    observation = _as_spec(self._units.observation(observation, num_envs),
-                           self.spec.observation, num_envs)
+    try:
+      observation = _as_spec(self._units.observation(observation, num_envs),
+                             self.spec.observation, num_envs)
+    except (TypeError, ValueError) as e:
+      raise errors.EnvironmentSpecError(
+          f'Observations must be arrays of numbers: {str(e).rstrip(".")}.'
+      ) from e
     policy = self._policies[self._is_greedy(greedy)]
     fill = lambda value, dtype: np.broadcast_to(
         np.asarray(value, dtype), [num_envs])
@@ -174,6 +180,10 @@ def _as_spec(observation: structs.Nest, spec: structs.Nest,
       raise errors.EnvironmentSpecError(
           'Observations must be a dictionary of '
           f'{", ".join(map(str, spec))}.') from e
+  if isinstance(observation, Mapping):
+    raise errors.EnvironmentSpecError(
+        f'Observations must be an array of shape {[num_envs, *spec.shape]}, '
+        'not a dictionary or a tuple, such as the result of reset().')
   array = np.asarray(observation)
   if spec.dtype == bool and ((array != 0) & (array != 1)).any():
     raise errors.EnvironmentSpecError(

@@ -188,22 +188,19 @@ def end_frames(config: config_lib.Config, num_env_frames: int) -> int:
   return min((num_env_frames // every + 1) * every, total)
 
 
-def _addon(name: str) -> dict[str, base.Addon]:
-  """Returns the function of `--addon`, by the name of its term in the log."""
-  function = user_code.load(name, 'addon')
-
+def _checked(function: base.Addon, who: str) -> base.Addon:
+  """Returns the function, with UserCodeErrors for its errors and results."""
   def term(agent: agents.Agent, data: structs.Nest) -> tf.Tensor:
-    with user_code.errors_explained(f'{name} of --addon'):
+    with user_code.errors_explained(who):
       result = function(agent, data)
       loss = result if result is None else tf.convert_to_tensor(
           result, tf.float32)
     if loss is None or loss.shape.rank != 0:
       found = 'None' if loss is None else f'shape {loss.shape}'
-      raise errors.UserCodeError(
-          f'{name} of --addon must return a scalar, not {found}.')
+      raise errors.UserCodeError(f'{who} must return a scalar, not {found}.')
     return loss
 
-  return {name.rpartition(':')[2]: term}
+  return term
 
 
 def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
@@ -229,8 +226,11 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       config, spec, config.derive_seed('learner', 0, part))
   target_policy = algorithm.target_policy if isinstance(
       algorithm, appo.Appo) else None
+  addons = {name: _checked(function, f'{name} of addons')
+            for name, function in (addons or {}).items()}
   if config.addon:
-    addons = {**(addons or {}), **_addon(config.addon)}
+    addons[config.addon.rpartition(':')[2]] = _checked(
+        user_code.load(config.addon, 'addon'), f'{config.addon} of --addon')
   if addons:  # Terms are means; gradients are summed over learners.
     algorithm = base.WithAddons(
         algorithm, addons,

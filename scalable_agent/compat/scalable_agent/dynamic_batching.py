@@ -48,8 +48,10 @@ def batch_fn_with_options(
   The decorated function takes and returns nests of tensors `[N, ...]`: any
   number of rows, the same in all tensors. The difference: calls must be eager.
   A call in a graph could block the threads that `f` needs. The method `close`
-  of the decorated function, or its garbage collection, makes all calls raise a
-  `CancelledError`, and ends the computing thread after the current batch.
+  of the decorated function makes all calls raise a `CancelledError`, and ends
+  the computing thread after the current batch. Garbage collection of the
+  decorated function does the same. If `f` refers to the decorated function, as
+  with `agent._build = batch_fn(agent._build)`, only `close` ends the thread.
 
   `f` is traced, without autograph, once per shape and dtype of a row, not per
   size of a batch. The leading dimension is None, or `minimum_batch_size` if

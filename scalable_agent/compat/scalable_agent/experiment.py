@@ -273,9 +273,10 @@ def _run(mode: str, action_set: Sequence[Sequence[int]],
     raise errors.ConfigError(
         'action_set must be DEFAULT_ACTION_SET. For other actions, make a '
         'gymnasium environment, and train with --level_name=module:id.')
-  suites = [[*dmlab30.LEVEL_MAPPING], [*dmlab30.LEVEL_MAPPING.values()]]
+  suite = (dmlab30.LEVEL_MAPPING.values() if mode == 'test'
+           else dmlab30.LEVEL_MAPPING)
   config = dataclasses.replace(
       _config(is_new=False), mode=mode, level_name=(
-          lab_levels.SUITE if [*level_names] in suites
+          lab_levels.SUITE if [*level_names] == [*suite]
           else ','.join(level_names)))
   return program.import_mode(config)(config)

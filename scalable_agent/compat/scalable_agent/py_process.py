@@ -74,11 +74,17 @@ class _Proxy:
 
   def _call(self, name: str, args: tuple) -> list | None:
     self._start()
-    process = self._process
-    result = process.call('call', name, args) if process else None
+    process, result, error = self._process, None, None
+    try:
+      result = process.call('call', name, args) if process else None
+    except Exception as e:
+      if not self._is_closed:
+        raise
+      error = e
     if self._is_closed:
       raise tf.errors.OutOfRangeError(
-          None, None, f'The process of {self._type.__name__} is closed.')
+          None, None, f'The process of {self._type.__name__} is closed.'
+      ) from error
     return result
 
   def _start(self) -> None:
