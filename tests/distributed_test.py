@@ -505,10 +505,11 @@ class LearningTest(parameterized.TestCase):
     config = config_lib.Config(**dict(
         dict(level_name='catch', ray_address='auto', num_learners=2,
              num_actors=24, num_actor_workers=6, actor_timeout_s=30.,
-             hang_timeout_s=100., min_actor_workers=1), **settings))
-    with mock.patch.object(collectives, 'TensorFlowCollectives') as make:
+             hang_timeout_s=100., min_actor_workers=1, collectives='ray'),
+        **settings))
+    with mock.patch.object(learning.ray_collectives, 'RayCollectives') as make:
       learning._make_collectives(config, 1, ['a:1', 'b:2'], None)
-    make.assert_called_once_with(['a:1', 'b:2'], 1, limit_s)
+    make.assert_called_once_with(None, 2, 1, limit_s)
 
   def test_a_stop_before_there_are_actors_is_added(self):
     others = mock.Mock()

@@ -505,6 +505,24 @@ class TrainingTest(parameterized.TestCase):
     self.assertEqual(
         [call.kwargs['greedy'] for call in policy.call_args_list], [expected])
 
+  def test_the_best_of_a_training_without_a_checkpoint(self):
+    self.logdir = self.create_tempdir().full_path
+    for number in 1, 2:
+      for suffix in 'index', 'data-00000-of-00001':
+        self.create_tempfile(
+            os.path.join(self.logdir, 'best', f'ckpt-{number}.{suffix}'))
+      with mock.patch.object(evaluation, 'Evaluator',
+                             side_effect=KeyboardInterrupt), \
+          mock.patch.object(setup, 'print', create=True) as say, \
+          self.assertRaises(KeyboardInterrupt):
+        self._train(eval_every_frames=1)
+      aside = os.path.join(self.logdir, f'best-{number}')
+      self.assertIn(f'renamed to {aside}.', str(say.call_args_list))
+      self.assertIn(f'ckpt-{number}.index', os.listdir(aside))
+      self.assertNoCommonElements(
+          ['ckpt-1.index', 'ckpt-2.index'],
+          os.listdir(os.path.join(self.logdir, 'best')))
+
   def test_no_evaluations(self):
     self.logdir = self.create_tempdir().full_path
     self._train(total_environment_frames=60, unroll_length=10, use_lstm=False)
@@ -558,6 +576,11 @@ class TrainingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/setup',
+         catches='test_the_best_of_a_training_without_a_checkpoint', rows=(
+        ('the best of an earlier training counts',
+         'if not learner.num_updates:\n    _put', 'if False:\n    _put'),
+    )),
     dict(file='runs/evaluation',
          catches='EvaluatorTest.test_a_directory_of_another_run_stays_as_it_is',
          rows=(

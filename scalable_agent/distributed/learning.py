@@ -61,7 +61,7 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
 
 
 def _longest_sum_s(config: config_lib.Config, num_learners: int) -> float:
-  """Returns the longest time that a learner waits for another in a sum.
+  """Returns the longest time that a learner waits for another in ray's sum.
 
   The other learner may wait for its first actors one by one, and then for their
   first unrolls. If all learners are silent, the driver ends the wait earlier.
@@ -80,11 +80,10 @@ def _make_collectives(
     adder: ray.actor.ActorHandle | None) -> collectives.Collectives:
   if len(addresses) == 1:
     return collectives.Alone()
-  timeout_s = _longest_sum_s(config, len(addresses))
   if config.collectives == 'ray':
     return ray_collectives.RayCollectives(
-        adder, len(addresses), rank, timeout_s)
+        adder, len(addresses), rank, _longest_sum_s(config, len(addresses)))
   try:
-    return collectives.TensorFlowCollectives(addresses, rank, timeout_s)
+    return collectives.TensorFlowCollectives(addresses, rank)
   except collectives.SUM_ERRORS as e:  # Another program took the port, say.
     raise cluster.SumError(f'the connection has failed: {e}') from None

@@ -4,11 +4,12 @@
 Every learner makes the same updates, so all learners must call the same sums in
 the same order. A learner waits in a sum until all learners have called the sum.
 
-TensorFlow's strategy for several workers is used for sums only: optimizers and
-variables are made outside of the scope of the strategy. Within the scope, Keras
-would sum gradients a second time.
+TensorFlow's strategy for several workers only connects the learners: optimizers
+and variables are made outside of the scope of the strategy. Within the scope,
+Keras would sum gradients a second time.
 """
 
+import binascii
 import collections
 from collections.abc import Sequence
 from typing import Protocol
@@ -21,6 +22,9 @@ SUM_ERRORS = (tf.errors.UnavailableError, tf.errors.AbortedError,
               tf.errors.CancelledError, tf.errors.DeadlineExceededError,
               tf.errors.InternalError, tf.errors.FailedPreconditionError,
               tf.errors.UnknownError)
+
+# The strategy numbers its own groups from 1 on.
+_GROUP_KEY = 1_000_000
 
 
 class Collectives(Protocol):
@@ -119,15 +123,15 @@ class VectorCollectives:
 class TensorFlowCollectives(VectorCollectives):
   """Collectives by TensorFlow: NCCL between GPUs, a ring between CPUs."""
 
-  def __init__(self, addresses: Sequence[str], rank: int, timeout_s: float):
+  def __init__(self, addresses: Sequence[str], rank: int):
     """Connects to the other learners; waits for all learners.
 
-    TensorFlow must not have run before in this process.
+    TensorFlow must not have run before in this process. A sum fails if another
+    learner dies, and so do all later sums: the process cannot be used any more.
+    A sum waits without limit for a learner that lives.
 
     Args:
       addresses: `HOST:PORT` of each learner. TensorFlow listens there.
-      timeout_s: the longest time of a sum, in seconds. A longer sum fails, and
-        so do all later sums: the process cannot be used any more.
     """
     distribute = tf.distribute
     self._strategy = distribute.MultiWorkerMirroredStrategy(
@@ -137,17 +141,20 @@ class TensorFlowCollectives(VectorCollectives):
             # Without a GPU here, the strategy sums on the CPU. With several
             # GPUs, the strategy would count each vector more than once.
             num_accelerators={'GPU': 1} if tf.config.get_visible_devices('GPU')
-            else {}),
-        distribute.experimental.CommunicationOptions(timeout_seconds=timeout_s))
+            else {}))
     self._device = self._strategy.extended.worker_devices[0]
+    with tf.device(self._device):
+      self._order = tf.Variable(0., trainable=False)
     super().__init__(len(addresses), rank)
 
   def _sum_vector(self, vector: tf.Tensor) -> tf.Tensor:
-    with tf.device(self._device):  # The strategy needs a device.
-      vector = tf.identity(vector)
-
-    def reduce(x: tf.Tensor) -> tf.Tensor:
-      return tf.distribute.get_replica_context().all_reduce(
-          tf.distribute.ReduceOp.SUM, x)
-
-    return self._strategy.run(reduce, args=(vector,))
+    # The strategy's `all_reduce` has a new key for each sum, and TensorFlow
+    # keeps 1.6 KB for each key. With a time limit, each sum also has two
+    # threads that sleep until the limit. Sums of the same variable `_order`
+    # follow each other, so a key may serve again.
+    key = binascii.crc32(f'{vector.dtype.name}{vector.shape}'.encode())
+    with tf.device(self._device):
+      return tf.raw_ops.CollectiveReduceV2(
+          input=vector, group_size=self.size, group_key=_GROUP_KEY,
+          instance_key=key & 0x7fffffff, ordering_token=[self._order.handle],
+          merge_op='Add', final_op='Id')

@@ -296,12 +296,31 @@ def evaluation_environments(
       restarts=shares.restarts_of(config))
 
 
+def _put_best_aside(logdir: str) -> None:
+  """Renames a directory `best` with weights; says so."""
+  best = os.path.join(logdir, 'best')
+  if checkpointing.latest_checkpoint(best) is None:
+    return
+  number = 1
+  while os.path.exists(aside := f'{best}-{number}'):
+    number += 1
+  os.rename(best, aside)
+  print(f'{best} has the weights of an earlier training, which has no '
+        f'checkpoint any more: renamed to {aside}.')
+
+
 @contextlib.contextmanager
 def open_evaluator(
     config: config_lib.Config, spec: structs.EnvironmentSpec,
     learner: learner_lib.Learner, part: int) -> Iterator[
         evaluation.Evaluator]:
-  """Yields the evaluator of a learner; closes its environments at the exit."""
+  """Yields the evaluator of a learner; closes its environments at the exit.
+
+  A learner without updates does not compare with the best evaluation of an
+  earlier training.
+  """
+  if not learner.num_updates:
+    _put_best_aside(config.logdir)
   with evaluation_environments(config) as env:
     policy = policies.AgentPolicy(
         algorithms.make_agent(
