@@ -325,8 +325,8 @@ class SeveralLearnersTest(parameterized.TestCase):
         rtol = 3e-6 if update == 0 else 1e-2 if is_deep else 1e-4
         for name, value in ours.items():
           if (case, name) == ('ddqn, memory', 'mean_q'):
-            # The mean of the learners' means over known steps is reported,
-            # whose numbers differ.
+            # Each learner's mean is over its known steps. The learners have
+            # different numbers of known steps, so the mean of means differs.
             continue
           np.testing.assert_allclose(theirs[name], value, rtol=rtol, atol=1e-6,
                                      err_msg=f'{name}, update {update}')

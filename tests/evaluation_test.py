@@ -579,7 +579,8 @@ MUTATIONS = (
     dict(file='runs/setup',
          catches='test_the_best_of_a_training_without_a_checkpoint', rows=(
         ('the best of an earlier training counts',
-         'if not learner.num_updates:\n    _put', 'if False:\n    _put'),
+         'if checkpointing.latest_checkpoint(config.logdir) is None:\n'
+         '    _put', 'if False:\n    _put'),
     )),
     dict(file='runs/evaluation',
          catches='EvaluatorTest.test_a_directory_of_another_run_stays_as_it_is',

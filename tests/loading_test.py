@@ -339,7 +339,8 @@ class LoadTest(parameterized.TestCase):
             for observation in (np.ones([2, 4]), [[1, 1, 1, 1]] * 2)]
     self.assertEqual(*same)
     with self.assertRaisesRegex(
-        errors.EnvironmentSpecError, r'shape \[2, 4\], not \[4\]'):
+        errors.EnvironmentSpecError,
+        r'^Observations must have the shape \[2, 4\], not \[4\]'):
       agent.step(np.ones(4), state)
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError, 'the number nan, but must be float32'):
@@ -347,11 +348,11 @@ class LoadTest(parameterized.TestCase):
     for wrong in (np.ones([2, 4]), {}), {'frame': np.ones([2, 4])}:
       with self.assertRaisesRegex(
           errors.EnvironmentSpecError,
-          r'array of shape \[2, 4\], not a dictionary or a tuple'):
+          r'^Observations must be an array of shape \[2, 4\], not a dict'):
         agent.step(wrong, state)
-    for wrong in [[1, 1, 1, 1], [1]], [['a'] * 4] * 2, [None, None]:
+    for wrong in [[1, 1, 1, 1], [1]], [['a'] * 4] * 2:
       with self.assertRaisesRegex(
-          errors.EnvironmentSpecError, 'must be arrays of numbers: '):
+          errors.EnvironmentSpecError, '^Observations must be arrays of numb'):
         agent.step(wrong, state)
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError,

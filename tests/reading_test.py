@@ -127,6 +127,7 @@ class ReadingTest(parameterized.TestCase):
       ('class C:\n  lr = 2', 1), ('def f():\n  lr *= 2', 1),
       ('class C:\n  def f(self, x):\n    for lr in x:\n      pass', 1),
       ('def f():\n  if x:\n    lr = 2', 1),
+      ('def f():\n  lr = 2\n  def g():\n    nonlocal lr\n    lr = 3', 1),
       ('def f():\n  global lr\n  lr = 2', 2))
   def test_names_of_bodies_are_others(self, body, expected):
     self.assertEqual(self._read(f'lr = 1\n{body}').values['lr'], expected)
@@ -138,7 +139,8 @@ class ReadingTest(parameterized.TestCase):
   def test_bodies_change_dictionaries_of_the_file(self):
     values = self._read(
         'cfg = dict(lr=1)\ndef f():\n  cfg["lr"] = 2\n  if x:\n'
-        '    cfg["y"] = 3\ndef g():\n  cfg = dict(lr=4)\n  cfg["lr"] = 5'
+        '    cfg["y"] = 3\ndef g():\n  cfg = dict(lr=4)\n  cfg["lr"] = 5\n'
+        'def h(cfg):\n  cfg = make(cfg)'
     ).values
     self.assertEqual(
         values['cfg'], {'lr': 2, 'y': expressions.Unknown('set by "if x"')})
@@ -149,7 +151,9 @@ class ReadingTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('p.add_argument("--lr", default=1)\np.set_defaults(lr=2)', 2),
-      ('p.set_defaults(lr=2)', 2))
+      ('p.set_defaults(lr=2)', 2),
+      ('p.add_argument("--lr", default=1)\np.set_defaults(**load())',
+       expressions.Unknown('load()')))
   def test_defaults_of_arguments(self, text, expected):
     values = self._read(f'{text}\nargs = p.parse_args()\nlr = args.lr').values
     self.assertEqual(values['lr'], expected)
@@ -205,8 +209,8 @@ MUTATIONS = (
     dict(file='compat/reading', catches='test_names_of_bodies_are_others',
          rows=(
         ('names of bodies are names of the file',
-         'own = hidden | _assigned(node) - parameters', 'own = hidden'),
-        ('no name is global', '- outer', ''),
+         'own = hidden | _assigned(node)', 'own = hidden'),
+        ('no name is global', 'return own - outer', 'return own'),
         ('classes have the names of the file', 'visit_ClassDef = ', ''),
     )),
     dict(file='compat/reading', catches='test_defaults_of_arguments', rows=(

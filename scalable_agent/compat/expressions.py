@@ -47,7 +47,7 @@ class Evaluator:
     return self.merged([(word.arg, word.value) for word in node.keywords])
 
   def merged(self, items: list[tuple[str | None, ast.expr]]
-              ) -> dict[str, Value]:
+             ) -> dict[str, Value]:
     """Returns a dictionary; the name None stands for `**`."""
     found: dict[str, Value] = {}
     for name, node in items:
@@ -70,7 +70,7 @@ class Evaluator:
       return [self.value(x) for x in node.elts]
     if isinstance(node, ast.Dict):
       return self.merged([(str(self.value(key)) if key else None, value)
-                           for key, value in zip(node.keys, node.values)])
+                          for key, value in zip(node.keys, node.values)])
     if isinstance(node, ast.Subscript):
       owner = self.value(node.value)
       return owner.get(str(self.value(node.slice)), unknown) if isinstance(

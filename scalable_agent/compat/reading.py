@@ -140,13 +140,14 @@ class _Reader(Evaluator, ast.NodeVisitor):
     """Keeps the values that names of the file have outside of the body.
 
     Parameters hide names of the file, but not those of known dictionaries. A
-    local name that the file does not have stays.
+    local name that the file does not have stays, with the value of the first
+    function. Methods also see the names of their class.
     """
     parameters = set() if isinstance(node, ast.ClassDef) else {
         x.arg for x in ast.walk(node.args) if isinstance(x, ast.arg)}
     hidden = {name for name in parameters
               if not isinstance(self.values.get(name, {}), dict)}
-    own = hidden | _assigned(node) - parameters
+    own = hidden | _assigned(node)
     kept = {x: self.values[x] for x in own if x in self.values}
     for name in hidden:
       del self.values[name]
@@ -226,10 +227,17 @@ class _Reader(Evaluator, ast.NodeVisitor):
           name = name.lstrip('-').replace('-', '_')
           self.values[f'args.{name}'] = arguments['default']
     elif function.endswith('.set_defaults'):
-      self.values |= {f'args.{k}': value for k, value in arguments.items()}
+      self._set_defaults(arguments)
     self.calls.append(Call(
         function, arguments, [self.value(x) for x in node.args]))
     self.generic_visit(node)
+
+  def _set_defaults(self, arguments: dict[str, Value]) -> None:
+    """Sets values of `parse_args`; `**` of unknown values may set all."""
+    for name, value in arguments.items():
+      names = [f'args.{name}'] if not name.startswith('**') else [
+          x for x in self.values if x.startswith('args.')]
+      self.values |= dict.fromkeys(names, value)
 
   def _change(self, node: ast.Call, method: ast.Attribute,
               arguments: dict[str, Value]) -> None:
@@ -245,10 +253,17 @@ class _Reader(Evaluator, ast.NodeVisitor):
 
 def _assigned(node: ast.stmt) -> set[str]:
   """Returns the names that a body assigns to, without those of outer scopes."""
-  outer = {name for x in ast.walk(node)
-           if isinstance(x, (ast.Global, ast.Nonlocal)) for name in x.names}
-  return {x.id for x in ast.walk(node) if isinstance(x, ast.Name)
-          and isinstance(x.ctx, ast.Store)} - outer
+  own, outer, nodes = set(), set(), [*ast.iter_child_nodes(node)]
+  while nodes:
+    part = nodes.pop()
+    if isinstance(part, (ast.Global, ast.Nonlocal)):
+      outer.update(part.names)
+    elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+      own.add(part.id)
+    if not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef,
+                             ast.ClassDef)):  # These have their own visit.
+      nodes += ast.iter_child_nodes(part)
+  return own - outer
 
 
 def _mark(one: dict[str, Value], other: dict[str, Value],

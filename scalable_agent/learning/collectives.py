@@ -9,10 +9,10 @@ and variables are made outside of the scope of the strategy. Within the scope,
 Keras would sum gradients a second time.
 """
 
-import binascii
 import collections
 from collections.abc import Sequence
 from typing import Protocol
+import zlib
 
 import numpy as np
 import tensorflow as tf
@@ -128,12 +128,14 @@ class TensorFlowCollectives(VectorCollectives):
 
     TensorFlow must not have run before in this process. A sum fails if another
     learner dies, and so do all later sums: the process cannot be used any more.
-    A sum waits without limit for a learner that lives.
+    A sum waits without limit for a learner that lives; the driver ends the wait
+    if all learners are silent (`--hang_timeout_s`).
 
     Args:
       addresses: `HOST:PORT` of each learner. TensorFlow listens there.
     """
     distribute = tf.distribute
+    # A thread of the strategy looks for dead learners, and ends their sums.
     self._strategy = distribute.MultiWorkerMirroredStrategy(
         distribute.cluster_resolver.SimpleClusterResolver(
             tf.train.ClusterSpec({'worker': list(addresses)}),
@@ -151,8 +153,9 @@ class TensorFlowCollectives(VectorCollectives):
     # The strategy's `all_reduce` has a new key for each sum, and TensorFlow
     # keeps 1.6 KB for each key. With a time limit, each sum also has two
     # threads that sleep until the limit. Sums of the same variable `_order`
-    # follow each other, so a key may serve again.
-    key = binascii.crc32(f'{vector.dtype.name}{vector.shape}'.encode())
+    # follow each other, so a key may serve again; TensorFlow may remember the
+    # shape of the first sum of a key.
+    key = zlib.crc32(f'{vector.dtype.name}{vector.shape}'.encode())
     with tf.device(self._device):
       return tf.raw_ops.CollectiveReduceV2(
           input=vector, group_size=self.size, group_key=_GROUP_KEY,

@@ -104,6 +104,8 @@ class LoadedAgent:
     try:
       observation = _as_spec(self._units.observation(observation, num_envs),
                              self.spec.observation, num_envs)
+    except errors.EnvironmentSpecError:
+      raise
     except (TypeError, ValueError) as e:
       raise errors.EnvironmentSpecError(
           f'Observations must be arrays of numbers: {str(e).rstrip(".")}.'

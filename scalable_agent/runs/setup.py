@@ -305,8 +305,8 @@ def _put_best_aside(logdir: str) -> None:
   while os.path.exists(aside := f'{best}-{number}'):
     number += 1
   os.rename(best, aside)
-  print(f'{best} has the weights of an earlier training, which has no '
-        f'checkpoint any more: renamed to {aside}.')
+  print(f'{best} is from an earlier training, whose checkpoint is gone: '
+        f'renamed to {aside}.')
 
 
 @contextlib.contextmanager
@@ -316,10 +316,9 @@ def open_evaluator(
         evaluation.Evaluator]:
   """Yields the evaluator of a learner; closes its environments at the exit.
 
-  A learner without updates does not compare with the best evaluation of an
-  earlier training.
+  Without a checkpoint, the directory `best` of an earlier training is renamed.
   """
-  if not learner.num_updates:
+  if checkpointing.latest_checkpoint(config.logdir) is None:
     _put_best_aside(config.logdir)
   with evaluation_environments(config) as env:
     policy = policies.AgentPolicy(
