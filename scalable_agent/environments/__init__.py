@@ -264,6 +264,7 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
         f'{level_name} needs no check: the recipe appo_pong fits Atari games. '
         'To check your own environment: --level_name=module:id.')
   step_s, reset_s = settings.step_timeout_s, starts.TIMEOUT_S * checks
+  # The constructor and the first reset may each take `step_s + reset_s`.
   with remote.Remote(
       level_name, functools.partial(
           trial.Trial, level_name, functools.partial(_numbered, factory, 0),
