@@ -36,9 +36,12 @@ class _Tracker(abc.ABC):
     self._logdir = config.logdir
     self._id_path = os.path.join(config.logdir, f'{self._package}_run_id.txt')
     self._scores: dict[str, float] = {}  # Empty before the first summary.
+    # Without a checkpoint, a training begins anew, and the service's run, too.
+    self._is_resumed = os.path.exists(self._id_path) and (
+        config_lib.resumed(config.logdir) is not None)
     # The parts of the training before this part have sent their results.
-    is_resumed = os.path.exists(self._id_path)
-    self._videos_sent = self._videos() if is_resumed else set()
+    self._videos_sent = self._videos() if self._is_resumed else set()
+    self._num_before = len(evaluations.read(config.logdir))
     self._evaluated_frames = -1
     self._num_env_frames = 0
 
@@ -53,7 +56,7 @@ class _Tracker(abc.ABC):
 
   def close(self) -> None:
     """Sends the final scores, and ends the service's run."""
-    if not self._scores:
+    if not self._scores and not self._has_late_evaluation():
       return
     self._send_files()
     if done := evaluations.read(self._logdir):
@@ -62,9 +65,20 @@ class _Tracker(abc.ABC):
           'final/best_evaluation': max(e.mean for e in done)}
     self._end(self._scores)
 
+  def _has_late_evaluation(self) -> bool:
+    """Continues the run of a finished training that only evaluated."""
+    done = evaluations.read(self._logdir)
+    if not self._is_resumed or len(done) <= self._num_before:
+      return False
+    self._start_or_continue()
+    self._num_env_frames = done[-1].num_env_frames
+    self._evaluated_frames = done[self._num_before - 1].num_env_frames if (
+        self._num_before) else -1
+    return True
+
   def _start_or_continue(self) -> None:
     run_id = None
-    if os.path.exists(self._id_path):
+    if self._is_resumed:
       with open(self._id_path, encoding='utf-8') as f:
         run_id = f.read().strip()
       # Not earlier: the run first removes lines after its checkpoint.

@@ -160,7 +160,7 @@ MUTATIONS = (
     )),
     dict(file='runs/setup', catches='test_a_function_of_the_command', rows=(
         ('no addon of the command', '  if config.addon:', '  if False:'),)),
-    dict(file='runs/setup', catches='test_wrong_functions_of_the_command',
+    dict(file='runs/setup', catches='test_wrong_functions',
          rows=(
         ('an addon of any shape', 'loss.shape.rank != 0', 'False'),)),
 )

@@ -5,6 +5,7 @@ The times are made up: each test changes one of them.
 """
 
 import contextlib
+import dataclasses
 import io
 import threading
 from unittest import mock
@@ -337,7 +338,32 @@ class MeasuringTest(parameterized.TestCase):
          if name != 'total_environment_frames'],
         [getattr(saved, name) for name in saved.__dataclass_fields__
          if name != 'total_environment_frames'])
-    self.assertNotIn('num_actors', output)
+    self.assertIn(f'--num_actors=auto, as before: --num_actors='
+                  f'{saved.num_actors} ', output)
+
+  def test_what_is_kept(self):
+    before = _config(num_actors=7, num_actor_groups=3, micro_batch_size=2,
+                     environments_per_process=5)
+    kept = lambda **settings: choice.kept(
+        _config(max_policy_lag=3., **settings), before, measuring._CHOSEN[:4])
+    self.assertEqual(kept(), before)
+    for other in (dict(batch_size=4), dict(addon='fake_torsos:addon'),
+                  dict(algorithm='appo', unrolls_per_collect=56)):
+      found = kept(**other)
+      self.assertEqual((found.num_actors, found.micro_batch_size), (7, 0))
+    before = dataclasses.replace(before, num_actors=5)
+    found = choice.kept(_config(num_actors=5, environments_per_process=5),
+                        before, ('num_actor_groups', 'micro_batch_size'))
+    self.assertEqual(found.num_actor_groups, 3)
+
+  def test_numbers_of_a_start_that_learned_nothing_are_not_taken(self):
+    config = _config(logdir=self.create_tempdir().full_path)
+    _config(logdir=config.logdir, num_actors=7,
+            environments_per_process=5).save()
+    with mock.patch.object(
+        measuring, 'measure', side_effect=errors.LevelError('measured')):
+      with self.assertRaisesRegex(errors.LevelError, 'measured'):
+        measuring.chosen(config, mock.Mock())
 
   def test_a_group_acts_for_a_while_after_slow_starts(self):
     group = mock.Mock(_number=2)

@@ -49,6 +49,8 @@ class DefaultTest(parameterized.TestCase):
     self.assertEqual(parse(), 'none')
     config_lib.Config(logdir=logdir, level_name='CartPole-v1',
                       reward_clipping='abs_one').save()
+    self.assertEqual(parse(), 'none')  # Nothing was learned.
+    open(os.path.join(logdir, 'ckpt-7.index'), 'w').close()
     self.assertEqual(parse(), 'abs_one')
     self.assertEqual(parse('--mode=test'), 'abs_one')
     self.assertEqual(parse('--reward_clipping=none'), 'none')

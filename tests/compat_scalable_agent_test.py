@@ -164,6 +164,15 @@ class DynamicBatchingTest(absltest.TestCase):
     batcher.set_outputs([inputs + 42], computation_id)
     thread.join()
     self.assertEqual(results[0].tolist(), [43])
+    for copy in (int, np.int64, tf.constant):
+      thread = threading.Thread(target=lambda: results.extend(
+          batcher.compute([[2]], [tf.int32])))
+      thread.start()
+      (inputs,), computation_id = batcher.get_inputs([tf.int32])
+      computation_id = copy(computation_id)
+      batcher.set_outputs([inputs + 42], computation_id)
+      thread.join()
+      self.assertEqual(results[-1].tolist(), [44])
     batcher.close(cancel_pending_enqueues=True, name='close')
     with self.assertRaises(tf.errors.CancelledError):
       batcher.compute([[1]], [tf.int32])
@@ -554,6 +563,7 @@ class ExperimentTest(_FakeLab, parameterized.TestCase):
   def test_old_runs_do_not_change_the_rewards_of_an_update(self):
     logdir = self.create_tempdir().full_path
     config_lib.Config(logdir=logdir, reward_clipping='none').save()
+    open(os.path.join(logdir, 'ckpt-7.index'), 'w').close()
     with _flags(logdir=logdir):
       self.assertEqual(experiment._config().reward_clipping, 'abs_one')
       self.assertEqual(

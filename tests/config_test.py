@@ -996,11 +996,12 @@ class SavedTest(parameterized.TestCase):
     other = dataclasses.replace(
         self.config, level_name='ALE/Qbert-v5', allow_other_task=True)
     other.check_same_task(self.config)
-    for name in 'best', 'replay-1':
+    for name in 'best', 'replay-1', 'evaluations.csv', 'wandb_run_id.txt':
       os.mkdir(os.path.join(self.logdir, name))
     self.config.check_same_task(self.config)
     with self.assertRaisesRegex(
-        errors.ConfigError, '--allow_other_task=True needs best, replay-1 of '
+        errors.ConfigError, '--allow_other_task=True needs best, '
+        'evaluations.csv, replay-1, wandb_run_id.txt of '
         f'the old task to be moved away from {self.logdir}'):
       other.check_same_task(self.config)
 

@@ -195,11 +195,16 @@ class ConvertTest(parameterized.TestCase):
       ("replay_buffer=dict(type='advanced')))",
        "))\nmain_config.policy.other.replay_buffer.type = 'naive'",
        dict(max_use=0)),
-      ('max_use=7', 'alpha=0.9, beta=0.3)), priority=True, x=dict(x=dict(',
+      ('max_use=7', 'alpha=0.9, beta=0.3)), priority=True, '
+       'priority_IS_weight=True, x=dict(x=dict(',
        dict(selector='prioritised', priority_exponent=0.9,
-            importance_exponent=0.3)),
+            importance_exponent=0.3, importance_exponent_end=1.0)),
       ('max_use=7', 'alpha=0.9', dict(selector='uniform')),
-      ('config], seed=4, ', 'config], 5, ', dict(seed=5)))
+      ('config], seed=4, ', 'config], 5, ', dict(seed=5)),
+      # Priorities, and no weights in the loss.
+      ('max_use=7', 'beta=0.3)), priority=True, x=dict(x=dict(',
+       dict(selector='prioritised', priority_exponent=0.6,
+            importance_exponent=0.0, importance_exponent_end=0.0)))
   def test_other_values_of_di_engine(self, before, after, expected):
     config, _ = self._changed(before, after)
     self._check(config, **expected)
@@ -209,7 +214,9 @@ class ConvertTest(parameterized.TestCase):
       ('max_use=7', 'alpha=0.9, beta=1', 'policy.other.replay_buffer.alpha',
        'Without policy.priority'),
       ('max_use=7', 'alpha=0.9, beta=1', 'policy.other.replay_buffer.beta',
-       'Without policy.priority'),
+       'Without policy.priority,'),
+      ('max_use=7', 'beta=1)), priority=True, x=dict(x=dict(',
+       'policy.other.replay_buffer.beta', 'Without policy.priority_IS_weight'),
       ("type='advanced'", "type='other'", 'policy.other.replay_buffer.type',
        'no counterpart'),
       ('max_env_step=int(1e6)', 'max_env_step=steps()', 'max_env_step',
@@ -314,8 +321,11 @@ class ConvertTest(parameterized.TestCase):
       ('EREBuffer.create_factory(size=1000, eta=0.9, alpha=0.5, beta=0.5)',
        dict(selector='recent_prioritised', priority_exponent=0.5)))
   def test_storages_of_pytorchrl(self, storage, expected):
-    config, _ = self._pytorchrl('SAC', storage=storage)
+    config, comments = self._pytorchrl('SAC', storage=storage)
     self._check(config, **expected)
+    # The file has rounds of 20 updates.
+    self.assertEqual(
+        'num_updates, eta' in comments, config.selector.startswith('recent'))
 
   @parameterized.parameters(
       ('SAC.create_factory(2e-4, 3e-4, lr_alpha=4e-4, gamma=0.9)',
@@ -540,27 +550,26 @@ MUTATIONS = (
          "if create.get('replay_buffer.type') == 'naive':\n    flags.pop"),)),
     dict(file='compat/from_di_engine',
          catches='ConvertTest.test_other_values_of_di_engine4', rows=(
-        ('priorities have the defaults', "{'policy.priority': None} | settings",
-         'settings'),)),
+        ('priorities have the defaults',
+         'dict.fromkeys(_PRIORITIES) | settings', 'settings'),)),
     dict(file='compat/from_di_engine',
          catches='ConvertTest.test_other_values_of_di_engine5', rows=(
         ('exponents without priorities',
-         'if not priority or isinstance(priority, expressions.Unknown)',
-         'if False'),)),
+         "if 'policy.priority' in unset", 'if False'),)),
     dict(file='compat/from_di_engine',
          catches='ConvertTest.test_other_values_of_di_engine6', rows=(
         ('positional arguments of pipelines', 'call.named(_PIPELINE)',
          'dict(call.arguments)'),)),
     dict(file='compat/from_di_engine', catches=(
-        'ConvertTest.test_each_value_of_di_engine_has_a_comment8'), rows=(
+        'ConvertTest.test_each_value_of_di_engine_has_a_comment9'), rows=(
         ('evaluations without a comment',
          "{'policy.eval.evaluator.eval_freq': eval_freq},", '{},'),)),
     dict(file='compat/from_di_engine', catches=(
-        'ConvertTest.test_each_value_of_di_engine_has_a_comment10'), rows=(
+        'ConvertTest.test_each_value_of_di_engine_has_a_comment11'), rows=(
         ('episodes without a comment',
          "result.notes['env.n_evaluator_episode'] =", '_ ='),)),
     dict(file='compat/from_di_engine', catches=(
-        'ConvertTest.test_each_value_of_di_engine_has_a_comment11'), rows=(
+        'ConvertTest.test_each_value_of_di_engine_has_a_comment12'), rows=(
         ('a clip without a comment', '{value: clip_value}', '{}'),)),
     dict(file='compat/from_di_engine', catches=(
         'test_unknown_settings_have_a_comment'), rows=(
@@ -614,7 +623,7 @@ MUTATIONS = (
         ('no comment without priorities',
          '{} if is_prioritised else _UNIFORM_RULES', '{}'),)),
     dict(file='compat/from_pytorchrl', catches=(
-        'ConvertTest.test_each_value_of_pytorchrl_has_a_comment11'), rows=(
+        'ConvertTest.test_each_value_of_pytorchrl_has_a_comment12'), rows=(
         ('other classes without a comment', 'for name in others:',
          'for name in ():'),)),
     dict(file='compat/from_pytorchrl', catches=(

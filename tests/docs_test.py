@@ -4,14 +4,17 @@
 `make docs` checks more: links to headings, and pages that no menu shows.
 """
 
+import ast
 import csv
 import datetime
 import functools
 import importlib.util
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
+import textwrap
 
 from absl import flags
 from absl.testing import absltest
@@ -19,6 +22,7 @@ from absl.testing import parameterized
 import pytest
 import scalable_agent
 from scalable_agent import errors
+from scalable_agent import experiment
 from scalable_agent.settings import command_line
 from scalable_agent.settings import recipes
 
@@ -82,8 +86,33 @@ def _exists(name):
   for end in range(len(parts), 1, -1):
     path = _MODULES.get('.'.join(parts[:end]))
     if path:
-      return parts[end:] == [] or parts[end] in path.read_text('utf-8')
+      words = re.findall(r'\w+', path.read_text('utf-8'))
+      return set(words) >= set(parts[end:])
   return False
+
+
+def _blocks(page, language):
+  """Returns the blocks of code of a page, without their indentation."""
+  return [textwrap.dedent(block) for block in re.findall(
+      rf'^ *```{language}\n(.*?)^ *```', _text(page), re.M | re.S)]
+
+
+def _commands(page):
+  """Returns the flags of each call of the program in a page."""
+  text = ''.join(_blocks(page, 'bash')).replace('\\\n', ' ')
+  for line in re.sub(r'\$\w+', '1', text).splitlines():
+    words = shlex.shlex(line, posix=True, punctuation_chars='|&;<>()')
+    words.whitespace_split = True
+    for command in re.split(r'\n[|&;<>()]+(?:\n|$)', '\n'.join(words)):
+      program, *args = command.split('\n')
+      if (program, *args[:1]) == ('python', 'experiment.py'):
+        yield args[1:]
+      elif program == 'scalable-agent':
+        yield args
+      elif (program, *args[:1]) == ('make', 'train'):
+        yield ['--recipe=appo_pong', *(
+            flag for arg in args[1:] if arg.startswith('FLAGS=')
+            for flag in shlex.split(arg.removeprefix('FLAGS=')))]
 
 
 @functools.cache
@@ -112,6 +141,23 @@ class PagesTest(parameterized.TestCase):
     self.assertEmpty([
         name for name in sorted(names - _OTHERS) if name not in _flags()
         and name.removeprefix('no') not in _flags()])
+
+  def test_commands_are_those_of_the_program(self):
+    num_commands = 0
+    for page in _PAGES:
+      for args in _commands(page):
+        if not args[0].startswith(('--help', '--version', '--flagfile')):
+          with self.subTest(page=page, args=args):
+            experiment.parse(args)
+            num_commands += 1
+    self.assertGreater(num_commands, 70)
+
+  def test_python_can_be_parsed(self):
+    blocks = [block for page in _PAGES for block in _blocks(page, 'python')]
+    for block in blocks:
+      with self.subTest(block=block):
+        ast.parse(block)
+    self.assertGreater(len(blocks), 15)
 
   @parameterized.parameters(*_PAGES)
   def test_recipes_exist(self, page):

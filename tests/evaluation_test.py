@@ -529,6 +529,16 @@ class TrainingTest(parameterized.TestCase):
     self.assertNoCommonElements(
         ['best', 'evaluations.csv'], os.listdir(self.logdir))
 
+  def test_evaluations_of_a_training_without_a_checkpoint_do_not_count(self):
+    self.logdir = self.create_tempdir().full_path
+    evaluations.start(self.logdir, 0)
+    evaluations.append(
+        self.logdir, evaluations.Evaluation(1000, 10, 9., (5., 5.)))
+    self.create_tempfile(os.path.join(self.logdir, 'best', 'ckpt-1.index'))
+    self._train(total_environment_frames=60, unroll_length=10, use_lstm=False)
+    self.assertEmpty(evaluations.read(self.logdir))
+    self.assertIn('best-1', os.listdir(self.logdir))
+
   @parameterized.parameters((KeyboardInterrupt(), False), (None, True))
   def test_a_signal_while_games_are_played(self, error, is_stopped):
     self.logdir = self.create_tempdir().full_path
@@ -579,8 +589,7 @@ MUTATIONS = (
     dict(file='runs/setup',
          catches='test_the_best_of_a_training_without_a_checkpoint', rows=(
         ('the best of an earlier training counts',
-         'if checkpointing.latest_checkpoint(config.logdir) is None:\n'
-         '    _put', 'if False:\n    _put'),
+         '  elif collectives.rank == 0:\n    _forget', '  elif False:\n    _forget'),
     )),
     dict(file='runs/evaluation',
          catches='EvaluatorTest.test_a_directory_of_another_run_stays_as_it_is',

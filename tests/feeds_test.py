@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import io
 import os
+import pathlib
 import shutil
 import threading
 from unittest import mock
@@ -33,6 +34,7 @@ from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import memory_check
 from scalable_agent.learning import sources
 from scalable_agent.networks import heads
+from scalable_agent.replay import saving
 from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -393,10 +395,20 @@ class ResumeTest(parameterized.TestCase):
         r'replay of an earlier part cannot be removed \(No rights\), and'):
       self._train(learner, save_replay='no')
 
+  def test_replays_of_learners_that_are_gone_are_not_kept(self):
+    directory = pathlib.Path(self.logdir)
+    for name in ('replay-1', 'replay-2', 'replay-4'):
+      (directory / name).mkdir(parents=True)
+      (directory / name / 'state.npz').touch()
+    self._train(_Learner(2))
+    self.assertCountEqual(
+        (path.name for path in directory.glob('replay*')),
+        ['replay', 'replay-4'])
+
   def test_a_replay_without_a_checkpoint_is_not_used(self):
     self._train(_Learner(2))
     learner = _Learner(2)
-    with mock.patch.object(sources, 'print', create=True) as say:
+    with mock.patch.object(saving, 'print', create=True) as say:
       self._train(learner)
     say.assert_called_once_with(f'{self.logdir}/replay of an earlier part was '
                                 'removed: there is no checkpoint.')
@@ -539,6 +551,11 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
       (dict(algorithm='appo', updates_per_call=10**6, passes=10**6,
             batch_size=1, num_actors=1, unroll_length=10**4),
        '^--batch_size=1, --updates_per_call=1000000 with --unroll_length='),
+      (dict(algorithm='ddqn', updates_per_call=10**5, batch_size=10**6),
+       '^--batch_size=1000000, --updates_per_call=100000 needs'),
+      (dict(algorithm='ddqn', use_lstm=True, batch_size=10**6,
+            updates_per_call=1, sequence_length=10**5),
+       '^--batch_size=1000000 needs'),
       (dict(replay_capacity=10**9, unroll_length=10**4),
        '^--replay_capacity=1000000000 needs'),
       (dict(replay_capacity=10**9, unrolls_per_collect=10**9, num_actors=1),

@@ -55,6 +55,11 @@ class _Service(absltest.TestCase):
       f.write(text)
     return os.path.join(self.logdir, name)
 
+  def _resume(self):
+    """Writes an id and a checkpoint."""
+    self._write(f'{self.package}_run_id.txt', 'run5\n')
+    self._write('ckpt-3.index')
+
   def _hook(self):
     return user_code.load(self.config.hook, 'hook')(self.config)
 
@@ -123,8 +128,37 @@ class WandbTest(_Service):
         'final/best_evaluation': 3.},), {})])
     self.assertEqual(self.calls, [('finish', (), {})])
 
-  def test_a_resumed_run(self):
+  def test_a_run_without_a_checkpoint_is_a_new_run(self):
     self._write('wandb_run_id.txt', 'run5\n')
+    self._write('videos/old.mp4', 'a')
+    self._hook()(60, _VALUES)
+    [(_, init)] = self._arguments('init')
+    self.assertIsNone(init['id'])
+    self.assertEqual(self._id(), 'run7\n')
+
+  def test_an_evaluation_after_the_end_is_sent(self):
+    self._resume()
+    self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
+    hook = self._hook()
+    self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n'
+                '90,9,3.0,7.0,0.0,7.0 7.0\n')
+    hook.close()
+    [(_, init)] = self._arguments('init')
+    self.assertEqual(init['id'], 'run5')
+    [((values,), _)] = self._arguments('log')
+    self.assertEqual(values, {'evaluation/mean': 7., 'evaluation/std': 0.,
+                              'num_env_frames': 90})
+    self.assertEqual(self._arguments('summary'), [(({
+        'final/evaluation': 7., 'final/best_evaluation': 7.},), {})])
+
+  def test_a_finished_run_that_evaluates_nothing_sends_nothing(self):
+    self._resume()
+    self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
+    self._hook().close()
+    self.assertEmpty(self.calls)
+
+  def test_a_resumed_run(self):
+    self._resume()
     self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
     self._write('videos/old.mp4', 'a')
     self._hook()(60, _VALUES)
@@ -134,7 +168,7 @@ class WandbTest(_Service):
     self.assertEmpty(self._arguments('Video'))
 
   def test_an_evaluation_that_is_made_again_is_sent(self):
-    self._write('wandb_run_id.txt', 'run5\n')
+    self._resume()
     self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n'
                 '90,9,2.0,4.0,1.0,3.0 5.0\n')
     hook = self._hook()
@@ -208,11 +242,11 @@ class MlflowTest(_Service):
     self.assertEqual(self.calls, [('end_run', (), {})])
 
   def test_parameters_of_a_resumed_run_stay(self):
-    self._write('mlflow_run_id.txt', 'id1\n')
+    self._resume()
     self._hook()(40, _VALUES)
     self.assertEqual(
         self._arguments('start_run'),
-        [((), dict(run_id='id1', run_name=None, nested=True))])
+        [((), dict(run_id='run5', run_name=None, nested=True))])
     self.assertEmpty(self._arguments('log_params'))
     self.assertLen(self._arguments('log_dict'), 1)
 

@@ -220,6 +220,25 @@ class NextTest(absltest.TestCase):
         text, 'The last evaluation is the best one: mean 500.00 at 3,000 ')
     self.assertNotIn('/best', text)
 
+  def test_weights_of_the_last_evaluation_that_a_kill_has_lost(self):
+    for last_mean, line in ((5., ''), (20., (
+        f'The best evaluation, mean 20.00, is of the weights in '
+        f'{self.logdir}/best; the last evaluation has mean 10.00 at 1,000 '
+        'frames.'))):
+      self._evaluate(10., last_mean)
+      os.remove(os.path.join(self.logdir, 'ckpt-2.index'))
+      self._save(1)
+      self.assertEqual(messages.best_is_better(self.logdir), line)
+
+  def test_an_unfinished_copy_of_the_best_weights(self):
+    self._evaluate(3., 1.)
+    [index] = [name for name in os.listdir(self.best)
+               if name.endswith('.index')]
+    os.remove(os.path.join(self.best, index))
+    open(os.path.join(self.best, index.replace(
+        '.index', '.data-00000-of-00001')), 'w').close()
+    self.assertEmpty(messages.best_is_better(self.logdir))
+
   def test_a_stopped_run_has_weights_that_were_not_evaluated(self):
     self._evaluate(3., 500., 500.)
     self._save(1234)

@@ -2,9 +2,11 @@
 """Tests of `mutations.py`, and of all lists that are called `MUTATIONS`."""
 
 import ast
+from collections.abc import Mapping
 import functools
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -33,19 +35,29 @@ assert mutations.main() == 0
 
 
 @functools.cache
-def _tests(file: str) -> frozenset[str]:
-  """Returns `Class.test_name` of all tests in a file."""
-  names = set()
+def _tests(file: str) -> Mapping[str, bool]:
+  """Returns all tests `Class.test_name` in a file, and which have cases."""
+  has_cases = {}
   for cls in ast.parse((_TESTS / f'{file}.py').read_text('utf-8')).body:
     if isinstance(cls, ast.ClassDef):
-      names |= {f'{cls.name}.{test.name}' for test in cls.body
-                if isinstance(test, ast.FunctionDef)}
+      has_cases |= {
+          f'{cls.name}.{test.name}': any(
+              'parameterized.' in ast.unparse(decorator)
+              for decorator in test.decorator_list)
+          for test in cls.body if isinstance(test, ast.FunctionDef)}
       for base in map(ast.unparse, cls.bases):
         if base.startswith('environment_contract.'):
-          names |= {
-              name.replace(base.partition('.')[2], cls.name)
-              for name in _tests('environment_contract')}
-  return frozenset(name for name in names if '.test_' in name)
+          has_cases |= {
+              name.replace(base.partition('.')[2], cls.name): cases
+              for name, cases in _tests('environment_contract').items()}
+  return {name: cases for name, cases in has_cases.items() if '.test_' in name}
+
+
+def _is_named(catches: str, test: str, has_cases: bool) -> bool:
+  """Whether `catches` names a test, or a case of a test."""
+  names = '|'.join(map(re.escape, (test, test.partition('.')[2])))
+  case = r'(?:\d+|_\w+)?' if has_cases else ''
+  return bool(re.fullmatch(f'(?:{names}){case}', catches))
 
 
 class MutationsTest(absltest.TestCase):
@@ -59,11 +71,10 @@ class MutationsTest(absltest.TestCase):
   def test_every_named_test_exists(self):
     for mutation in mutations.mutations(''):
       for catches in mutation.catches:
-        # A case of a parameterised test may be named.
-        tests = [name for name in _tests(mutation.tests)
-                 if catches.startswith((name, name.partition('.')[2]))]
-        self.assertNotEmpty(
-            tests, f'{catches} of {mutation.name!r} in {mutation.tests}')
+        self.assertTrue(
+            any(_is_named(catches, test, has_cases)
+                for test, has_cases in _tests(mutation.tests).items()),
+            f'{catches} of {mutation.name!r} in {mutation.tests}')
 
   @pytest.mark.storm
   def test_what_is_not_caught_is_said(self):

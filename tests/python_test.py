@@ -138,6 +138,8 @@ class EnvironmentTest(parameterized.TestCase):
     settings = dict(logdir=self.create_tempdir().full_path,
                     level_name='CartPole-v1')
     scalable_agent.Config(**settings, reward_clipping='abs_one').save()
+    self.assertEqual(self._train(**settings).reward_clipping, 'none')
+    open(os.path.join(settings['logdir'], 'ckpt-7.index'), 'w').close()
     self.assertEqual(self._train(**settings).reward_clipping, 'abs_one')
     for other in ({'reward_clipping': 'soft_asymmetric'},
                   {'algorithm': 'appo'}):
@@ -149,6 +151,7 @@ class EnvironmentTest(parameterized.TestCase):
              f'--logdir={self.create_tempdir().full_path}']
     config = experiment.parse(flags)
     dataclasses.replace(config, reward_clipping='abs_one').save()
+    open(os.path.join(config.logdir, 'ckpt-7.index'), 'w').close()
     with mock.patch.object(training, 'run') as run:
       experiment.import_mode(config)(config)
     self.assertEqual(run.call_args.args[0], config)

@@ -99,8 +99,8 @@ class HindsightTest(parameterized.TestCase):
       self.assertEqual(found.observation['achieved_goal'][i, 0],
                        2 * observation)
       self.assertEqual(found.action[i], action)
-      self.assertAlmostEqual(found.reward[i] / reward if reward else 1, 1,
-                             places=5)
+      np.testing.assert_allclose(
+          found.reward[i], reward, rtol=1e-5, atol=1e-5)
       self.assertAlmostEqual(found.discount[i], discount, places=6)
       self.assertEqual(found.next_observation['observation'][i, 0], after)
     # One of five keeps its goal: 1,600, with a standard deviation of 36.

@@ -83,6 +83,6 @@ def f():  # It ends a line.
 if __name__ == '__main__':
   if sys.argv[1:] and not sys.argv[1].startswith('-'):
     for name in sys.argv[1:]:
-      print(*_problems(name, pathlib.Path(name)), sep='\n')
+      print(*_problems(pathlib.Path(name)), sep='\n')
   else:
     absltest.main()

@@ -30,6 +30,7 @@ _FRAMES = ('For frames, --agent=nature has convolutions of the same kernels '
 _SAME_UNROLLS = 'DI-engine reads policy.unroll_len.'
 _SAME_DISCOUNT = 'DI-engine reads policy.learn.discount_factor.'
 _BUFFER = 'policy.other.replay_buffer'
+_PRIORITIES = ('policy.priority', 'policy.priority_IS_weight')
 _END = 'A run ends after --total_environment_frames.'
 _CLIPS = {'clip_norm': 'clip_gradient_norm',
           'clip_value': 'clip_gradient_value'}
@@ -49,7 +50,13 @@ def _sizes(value: expressions.Value) -> dict[str, object]:
 
 def _priority(value: expressions.Value) -> dict[str, object]:
   return {'selector': 'prioritised', 'priority_exponent': 0.6,
-          'importance_exponent': 0.4} if value else {}
+          'importance_exponent': 0.0, 'importance_exponent_end': 0.0
+          } if value else {}
+
+
+def _importance(value: expressions.Value) -> dict[str, object]:
+  return {'importance_exponent': 0.4, 'importance_exponent_end': 1.0
+          } if value else {}
 
 
 def _sigma(value: expressions.Value) -> dict[str, object]:
@@ -80,8 +87,7 @@ _RULES: dict[str, converted.Rule] = {
     'policy.cuda': 'TensorFlow takes a GPU if there is one.',
     'policy.on_policy': 'IMPALA is off-policy.',
     'policy.priority': _priority,
-    'policy.priority_IS_weight': 'Importance weights always go with '
-                                 'priorities, see --importance_exponent.',
+    'policy.priority_IS_weight': _importance,
     'policy.action_space': _action_space,
     'policy.unroll_len': 'unroll_length',
     'policy.learn.unroll_len': _SAME_UNROLLS,
@@ -177,7 +183,7 @@ def _convert(settings: dict[str, expressions.Value],
   if settings.get(f'{_BUFFER}.type') == 'naive':
     flags.pop('max_use')
   # The exponents of a buffer count more than the defaults of priorities.
-  result.apply({'policy.priority': None} | settings,
+  result.apply(dict.fromkeys(_PRIORITIES) | settings,
                _RULES | _buffer_rules(settings))
   # The type of sigma counts more than the default of continuous actions.
   result.apply({'policy.model.sigma_type': sigma}, _RULES if (
@@ -218,10 +224,15 @@ def _buffer_rules(settings: Mapping[str, expressions.Value]
   if settings.get(f'{_BUFFER}.type') == 'naive':
     rules[f'{_BUFFER}.max_use'] = (
         "DI-engine's naive buffer ignores this setting.")
-  priority = settings.get('policy.priority')
-  if not priority or isinstance(priority, expressions.Unknown):
-    rules[f'{_BUFFER}.alpha'] = rules[f'{_BUFFER}.beta'] = (
-        'Without policy.priority, all unrolls have the same priority.')
+  unset = [name for name in _PRIORITIES if not settings.get(name)
+           or isinstance(settings[name], expressions.Unknown)]
+  if 'policy.priority_IS_weight' in unset:
+    rules[f'{_BUFFER}.beta'] = (
+        'Without policy.priority_IS_weight, the loss has no weights.')
+  if 'policy.priority' in unset:
+    rules['policy.priority_IS_weight'] = rules[f'{_BUFFER}.alpha'] = rules[
+        f'{_BUFFER}.beta'] = (
+            'Without policy.priority, all unrolls have the same priority.')
   return rules
 
 

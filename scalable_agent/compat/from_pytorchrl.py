@@ -161,16 +161,16 @@ _ENVIRONMENT_RULES: dict[str, converted.Rule] = {
               '--level_name.',
     'log_dir': 'The directory of a run is --logdir.',
     'info_keywords': 'Values of info are not written.',
-    'env_kwargs.env_id': converted.level,
-    'env_kwargs.frame_skip': lambda value: {
-        'num_action_repeats': max(int(number(value)), 1)},
+    'env_kwargs.env_id': converted.level, 'env_kwargs.frame_skip':
+        lambda value: {'num_action_repeats': max(int(number(value)), 1)},
     'env_kwargs.frame_stack': converted.FRAME_STACK,
     'env_kwargs.episodic_life': 'life_loss_ends_episode',
     'env_kwargs.clip_rewards': lambda value: {
         'reward_clipping': 'abs_one' if value else 'none'},
     'env_kwargs.sticky_actions': lambda value: {
         'repeat_action_probability': 0.25 if value else 0.0},
-    'env_kwargs.max_episode_steps': 'The level ends its episodes.',
+    'env_kwargs.max_episode_steps': 'See --environment_kwargs, and for Atari '
+                                    'games --max_episode_frames.',
     'env_kwargs.reward_delay': 'Delayed rewards need an environment of your '
                                'own.',
     'env_kwargs.seed': 'seed'}
@@ -337,6 +337,8 @@ def _add_storage(result: converted.Converted, name: str,
     settings = {'epsilon': 0.0, 'beta': 1.0} | settings
   if is_recent:
     settings = {'eta': 1.0, 'cmin': 5000} | settings
+    if result.flags.get('updates_per_call') != 50:
+      result.notes['num_updates, eta'] = 'A round has 50 updates here.'
   if is_prioritised:  # Each update draws with the priorities of the one before.
     result.flags.pop('updates_per_call', None)
   if is_prioritised or is_recent:

@@ -29,20 +29,25 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
         f'--num_actors={config.num_actors} with --unroll_length='
         f'{config.unroll_length} and --queue_capacity={config.queue_capacity}',
         config.num_actors * config.num_unroll_buffers * unroll_bytes)
+  # A batch is learned from, a batch waits unless acting takes turns, and a
+  # batch is copied to the device from a batch of arrays, see `feeds.Feed`.
+  num_batches = 3 if config.takes_turns else 4
+  num_updates = config.updates_per_call or 1
+  of_call = f', --updates_per_call={num_updates}' if num_updates > 1 else ''
+  num_items = num_batches * num_updates * config.batch_size
   if config.is_off_policy:
     flag, number, items = '--replay_steps', config.replay_steps, 'steps'
     num_bytes = num_step_bytes(config, spec)
+    # Transitions have two observations, o and o'.
+    num_steps = config.num_entries if config.use_lstm else 2
+    memory.check(f'--batch_size={config.batch_size}{of_call}',
+                 steps.num_bytes(spec, num_items * num_steps))
   else:
     flag, number, items = '--replay_capacity', config.replay_capacity, 'unrolls'
     num_bytes = number * (unroll_bytes - _num_packed_bytes(config, spec))
-    # A batch is learned from, a batch waits unless acting takes turns, and a
-    # batch is copied to the device from a batch of arrays, see `feeds.Feed`.
-    num_batches = 3 if config.takes_turns else 4
-    num_updates = config.updates_per_call or 1
-    of_call = f', --updates_per_call={num_updates}' if num_updates > 1 else ''
     memory.check(f'--batch_size={config.batch_size}{of_call} with '
                  f'--unroll_length={config.unroll_length}',
-                 num_batches * num_updates * config.batch_size * unroll_bytes)
+                 num_items * unroll_bytes)
     memory.check(f'--unrolls_per_collect={config.unrolls_per_collect} with '
                  f'--unroll_length={config.unroll_length}',
                  config.unrolls_per_collect * unroll_bytes)

@@ -172,7 +172,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   rate = _make_rate(config, spec, place)
   logdir = files.SameDirectory(config.logdir)
   directory = _replay_directory(
-      config, spec, place.collectives.rank, learner.num_updates)
+      config, spec, place.collectives, learner.num_updates)
   try:
     # Settings may change until there is a checkpoint.
     counters = replay.load(directory) if (
@@ -245,16 +245,25 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 
 def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                      rank: int, num_updates: int) -> str:
+                      collectives: collectives_lib.Collectives,
+                      num_updates: int) -> str:
   """Returns the directory of the saved replay; '' if the replay is not saved.
 
   If the replay is not saved, the replay of an earlier part is removed: a later
   part would take it for the replay of this part. A replay without a checkpoint,
   `num_updates` 0, is removed, too, as it may be of another task; a
-  deterministic run overwrites it at once.
+  deterministic run overwrites it at once. Learner 0 removes the replays of
+  learners that this part does not have.
   """
+  rank = collectives.rank
   directory = os.path.join(
       config.logdir, f'replay-{rank}' if rank else 'replay')
+  if not rank:
+    number = collectives.size
+    while os.path.isdir(path := os.path.join(
+        config.logdir, f'replay-{number}')):
+      saving.remove(path, 'this part has fewer learners.')
+      number += 1
   # Each part of a deterministic run would else begin with an empty replay.
   is_saved = config.deterministic or config.save_replay == 'yes' or (
       config.save_replay == 'auto'
@@ -263,13 +272,7 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
     return directory
   reason = ('there is no checkpoint.' if is_saved else
             'this part does not save its replay (--save_replay).')
-  try:
-    if saving.delete(directory):
-      print(f'{directory} of an earlier part was removed: {reason}')
-  except OSError as e:
-    raise errors.CheckpointError(
-        f'{directory} of an earlier part cannot be removed ({e.strerror}), '
-        f'and {reason}') from e
+  saving.remove(directory, reason)
   return directory if is_saved else ''
 
 

@@ -114,7 +114,8 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
     title = f'Suite {config.suite}: {", ".join(counts)},'
     suite_report.write(
         pathlib.Path(config.logdir), title, config.suite, finished, failures,
-        comparing.remarks_on_missing(flags_by_level, finished.values()))
+        comparing.remarks_on_missing(flags_by_level, finished.values()),
+        config.plot_num_episodes)
   return 1 if failures else 0
 
 

@@ -13,17 +13,16 @@ from scalable_agent.scores import table as table_lib
 from scalable_agent.settings import files
 
 _NAME = 'report'
-# In a mean of the learning curves.
-_NUM_EPISODES = 100
 
 
 def write(directory: pathlib.Path, title: str, group: str,
           runs: Mapping[str, table_lib.Run], failures: Sequence[str],
-          remarks: Sequence[str]) -> None:
+          remarks: Sequence[str], num_episodes: int) -> None:
   """Writes report.md, .csv and .html, and pictures where possible.
 
   All `runs`, by name, count as one group of the statistics over runs. `remarks`
-  come before those of the table.
+  come before those of the table. A point of the learning curves is the mean of
+  `num_episodes` episodes.
   """
   logdirs = {name: os.path.dirname(run.source) for name, run in runs.items()}
   minutes = {name: plotting.minutes(logdir) for name, logdir in logdirs.items()}
@@ -47,7 +46,7 @@ def write(directory: pathlib.Path, title: str, group: str,
           f'{", ".join(name for name in logdirs if name not in drawn)}.')
   try:
     pictures = plotting.write_pictures(
-        drawn, f'{path}.png', _NUM_EPISODES,
+        drawn, f'{path}.png', num_episodes,
         dict.fromkeys(drawn, group)) if drawn else []
   except errors.ConfigError as e:
     print(f'No pictures: {e}')

@@ -25,7 +25,8 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
 
   Args:
     config: the settings of the run.
-    hooks: functions that are called after each update, with a `log.Update`.
+    hooks: functions that are called after each call of the learner, with a
+      `log.Update`.
     addons: further terms of the policy's loss, by name.
     env: a function, or a class, that makes an environment of gymnasium; the
       arguments are `config.environment_kwargs`. The environment gets the name
@@ -33,7 +34,8 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
 
   Raises:
     ConfigError: `config` is no `Config` for a training, `hooks` is no list of
-      functions, or `addons` no dictionary of functions.
+      functions, `addons` no dictionary of functions, or `video_secs` is set for
+      a level that only this process knows.
     LevelError: `level_name` is the name of another environment.
     Exception: errors of `runs.training.train` and `load`.
   """
@@ -41,6 +43,11 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
   _check_functions(hooks, addons)
   if env is not None:
     own_levels.register(config.level_name, env)
+  if config.video_secs and own_levels.is_registered(config.level_name):
+    raise errors.ConfigError(
+        f'video_secs cannot be used with the level {config.level_name}: videos '
+        'are recorded in another process, which does not know this '
+        'environment. Name the environment as module:function.')
   # Code of a user may change the directory.
   logdir = os.path.abspath(config.logdir)
   training.train(config, hooks, addons)

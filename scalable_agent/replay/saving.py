@@ -179,6 +179,20 @@ class Saver:
         os.remove(os.path.join(self._directory, name))
 
 
+def remove(directory: str, reason: str) -> None:
+  """Deletes the replay of an earlier part, if there is one; says so.
+
+  Raises CheckpointError, with the reason, if the replay cannot be deleted.
+  """
+  try:
+    if delete(directory):
+      print(f'{directory} of an earlier part was removed: {reason}')
+  except OSError as e:
+    raise errors.CheckpointError(
+        f'{directory} of an earlier part cannot be removed ({e.strerror}), '
+        f'and {reason}') from e
+
+
 def delete(directory: str) -> bool:
   """Deletes a saved replay; returns whether there was one.
 

@@ -71,9 +71,16 @@ def read_means(directory: str) -> dict[str, float]:
 
 
 def best_mean(logdir: str) -> float | None:
-  """Returns the mean return of the weights in `<logdir>/best`, if known."""
+  """Returns the mean return of the weights in `<logdir>/best`, if known.
+
+  None also for an unfinished copy of the directory.
+  """
   best = os.path.join(logdir, 'best')
-  return read_means(best).get(os.path.basename(latest_checkpoint(best) or ''))
+  try:
+    path = latest_checkpoint(best)
+  except errors.CheckpointError:
+    return None
+  return read_means(best).get(os.path.basename(path or ''))
 
 
 def latest_number(logdir: str) -> int:

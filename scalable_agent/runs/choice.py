@@ -16,6 +16,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import flag_texts
 from scalable_agent.settings.declare import used
 
 _NUMBERS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
@@ -167,6 +168,27 @@ def updates_per_step(config: config_lib.Config) -> float:
     return config.updates_per_collect / (
         config.unrolls_per_collect * config.unroll_length)
   return 1 / (config.num_fresh_unrolls * config.unroll_length)
+
+
+def kept(config: config_lib.Config, before: config_lib.Config,
+         names: Sequence[str]) -> config_lib.Config:
+  """Returns settings with the numbers of an earlier part of the run.
+
+  `names` are the settings that were chosen then. Without a given number of
+  environments, prints their values.
+  """
+  if config.num_actors:
+    names = ['num_actor_groups']
+  # Other updates may need other parts of a batch.
+  if config.addon or (before.algorithm, before.batch_size) != (
+      config.algorithm, config.batch_size):
+    names = [name for name in names if name != 'micro_batch_size']
+  if not config.num_actors:
+    print('--num_actors=auto, as before: '
+          f'{flag_texts.as_flags(before, names)}.', flush=True)
+  return dataclasses.replace(
+      config, max_policy_lag=usual_lag(config),
+      **{name: getattr(before, name) for name in names})
 
 
 def usual_lag(config: config_lib.Config) -> float:

@@ -131,7 +131,7 @@ class Log:
         context.hook, outputs.writer, learner.num_env_frames)
 
   def hooks(self) -> tuple[Hook, ...]:
-    """Returns the hooks to call after each update, in order."""
+    """Returns the hooks to call after each call of the learner, in order."""
     if self._outputs is None:
       return (self.report, self.save_replay)
     hooks: list[Hook] = [self.write_episodes, self.print_progress,

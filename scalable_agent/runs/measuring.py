@@ -78,13 +78,8 @@ def chosen(config: config_lib.Config,
   names = [name for name in _CHOSEN if getattr(config, name) in (0, 'auto')]
   if not {'num_actors', 'num_actor_groups'} & set(names):
     return config
-  if before := config_lib.trained_with(config.logdir):
-    if config.num_actors:
-      names = ['num_actor_groups']
-    taken = {name: getattr(before, name) for name in names
-             if name != 'micro_batch_size' or not config.addon}
-    return dataclasses.replace(
-        config, max_policy_lag=choice.usual_lag(config), **taken)
+  if before := config_lib.resumed(config.logdir):
+    return choice.kept(config, before, names)
   if config.num_actors:
     return config
   print('--num_actors=auto: measuring, for about a minute.', flush=True)

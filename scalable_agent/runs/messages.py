@@ -30,6 +30,9 @@ _CHANGES = {
     'frames': levels.has_frame_size, 'atari': declare.is_atari,
     'atari_training': declare.is_atari}
 _print = functools.partial(print, flush=True)
+# Settings that only a new agent takes.
+_FIRST_VALUES = ('initial_temperature', 'initial_scale',
+                 'initial_mean_multiplier', 'initial_scale_multiplier')
 # Updates of appo with fewer steps are noisy.
 _FEW_STEPS = 128
 
@@ -54,6 +57,7 @@ def print_start(
                clipping.said(config, actors.spec.action),
                *_about_appo(config, actors.spec.action),
                before and flag_texts.changes_said(before, config),
+               before and _not_taken(before, config),
                before and _rate_kept(before, config)):
     if line:
       print(line)
@@ -107,6 +111,15 @@ def _without_effect(
   return unused and (
       f'Without effect on {", ".join(level_names[:3])}: '
       f'{", ".join(unused)}.') or ''
+
+
+def _not_taken(before: config_lib.Config, config: config_lib.Config) -> str:
+  """Returns a line about first values that a resumed run does not take."""
+  names = [name for name in _FIRST_VALUES
+           if getattr(config, name) != getattr(before, name)]
+  return names and (
+      f'Without effect: {flag_texts.as_flags(config, names)}, as a resumed run '
+      'goes on with the values of its checkpoint.') or ''
 
 
 def _rate_kept(before: config_lib.Config, config: config_lib.Config) -> str:
@@ -193,13 +206,15 @@ def best_is_better(logdir: str) -> str:
   if not done or best is None:
     return ''
   latest = checkpoint_files.latest_number(logdir)
-  is_evaluated = latest in [evaluation.num_updates for evaluation in done]
-  if is_evaluated and done[-1].mean >= best:
+  # A kill may have lost the weights of the last evaluation.
+  of_latest = [games for games in done if games.num_updates == latest]
+  if of_latest and of_latest[-1].mean >= best:
     return ''
+  last = (of_latest or done)[-1]
   line = (f'The best evaluation, mean {best:.2f}, is of the weights in '
           f'{os.path.join(logdir, "best")}; the last evaluation has mean '
-          f'{done[-1].mean:.2f} at {done[-1].num_env_frames:,} frames.')
-  return line if is_evaluated else (
+          f'{last.mean:.2f} at {last.num_env_frames:,} frames.')
+  return line if of_latest else (
       f'{line} The latest weights, of update {latest:,}, were not evaluated.')
 
 

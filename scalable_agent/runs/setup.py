@@ -81,12 +81,13 @@ def restore_learner(
     restored = checkpointer.restore(put_aside=collectives.rank == 0)
   except errors.CheckpointError as e:
     before = config_lib.trained_with(config.logdir)
-    changes = before and flag_texts.changes_said(
-        before, config, sections.AgentSettings)
+    changes = before and flag_texts.changes_said(before, config)
     raise errors.CheckpointError(f'{e} {changes or ""}'.rstrip()) from e
   _check_same_start(learner, checkpointer, collectives)
   if restored:
     print(f'Resuming from {restored}, {learner.num_env_frames:,} frames.')
+  elif collectives.rank == 0:
+    _forget_evaluations(config.logdir)
   return learner, checkpointer
 
 
@@ -296,8 +297,13 @@ def evaluation_environments(
       restarts=shares.restarts_of(config))
 
 
-def _put_best_aside(logdir: str) -> None:
-  """Renames a directory `best` with weights; says so."""
+def _forget_evaluations(logdir: str) -> None:
+  """Forgets the evaluations of an earlier training, whose checkpoint is gone.
+
+  A directory `best` with weights is renamed, and a line says so.
+  """
+  if evaluations.read(logdir):
+    evaluations.start(logdir, 0)
   best = os.path.join(logdir, 'best')
   if checkpointing.latest_checkpoint(best) is None:
     return
@@ -314,12 +320,7 @@ def open_evaluator(
     config: config_lib.Config, spec: structs.EnvironmentSpec,
     learner: learner_lib.Learner, part: int) -> Iterator[
         evaluation.Evaluator]:
-  """Yields the evaluator of a learner; closes its environments at the exit.
-
-  Without a checkpoint, the directory `best` of an earlier training is renamed.
-  """
-  if checkpointing.latest_checkpoint(config.logdir) is None:
-    _put_best_aside(config.logdir)
+  """Yields the evaluator of a learner; closes its environments at the exit."""
   with evaluation_environments(config) as env:
     policy = policies.AgentPolicy(
         algorithms.make_agent(

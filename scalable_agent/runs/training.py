@@ -60,7 +60,7 @@ def train_as_set(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   Resumes from the checkpoint in `logdir` if there is one.
 
   Args:
-    hooks: called after each update, after the hooks of the program.
+    hooks: called after each call of the learner, the program's hooks first.
     addons: further terms of the policy's loss, by name.
 
   Returns:
@@ -307,7 +307,7 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
   Args:
     learned: called with each batch and its result.
     publish: called with the weights after each update.
-    hooks: called in order after each update.
+    hooks: called in order after each call of the learner.
     timer: adds up the time of the stages `wait` and `learn`.
   """
   while learner.num_env_frames < end_frames:

@@ -10,6 +10,7 @@ This module must not import TensorFlow: environment processes import it.
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import glob
 import json
 import os
 from typing import Any, Protocol
@@ -27,7 +28,7 @@ from scalable_agent.settings.declare import MIN_FRAME_SIZES
 from scalable_agent.settings.declare import used
 from scalable_agent.settings.values import names
 
-__all__ = ['Config', 'trained_with', 'with_saved_clipping']
+__all__ = ['Config', 'resumed', 'trained_with', 'with_saved_clipping']
 
 # On a CPU: largest number of observations, and smallest number of unrolls, in a
 # micro-batch; second, of the deep network without an LSTM. Larger micro-batches
@@ -44,7 +45,6 @@ _MAX_SMALL_UPDATES_PER_CALL = 32
 # Seeds depend on this order, so new roles go to the end.
 _SEED_ROLES = (
     'environment', 'learner', 'actor', 'test', 'replay', 'evaluation')
-
 
 # Name of a file of settings that a killed run leaves behind.
 TEMPORARY_NAME = r'settings.*\.(json|flags)\.tmp'
@@ -300,7 +300,8 @@ class Config(sections.AllSections):
           'task, use another --logdir, or --allow_other_task.')
     if changed or levels:
       old = [path for path in sorted(os.listdir(self.logdir))
-             if path == 'best' or path.startswith('replay')]
+             if path in ('best', 'evaluations.csv')
+             or path.startswith('replay') or path.endswith('_run_id.txt')]
       self._check('allow_other_task', not old or not self.allow_other_task,
                   f'needs {", ".join(old)} of the old task to be moved away '
                   f'from {self.logdir}')
@@ -324,6 +325,12 @@ def trained_with(logdir: str) -> Config | None:
         'only the flags.') from e
 
 
+def resumed(logdir: str) -> Config | None:
+  """Returns `trained_with(logdir)`; None without a checkpoint to resume."""
+  return trained_with(logdir) if glob.glob(os.path.join(
+      glob.escape(logdir), 'ckpt-*.index')) else None
+
+
 def with_saved_clipping(config: Config) -> Config:
   """Returns settings with the reward clipping of the run in `logdir`.
 
@@ -331,7 +338,7 @@ def with_saved_clipping(config: Config) -> Config:
   must not change its rewards. Settings that cannot be read are ignored here.
   """
   try:
-    before = trained_with(config.logdir)
+    before = resumed(config.logdir)
   except errors.ConfigError:
     return config  # The run raises this error if it resumes.
   if before is None or before.algorithm != config.algorithm:

@@ -10,7 +10,8 @@ from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 
 # Settings of a suite itself; the runs of a suite get all other flags.
-OF_SUITES = ('mode', 'suite', 'seeds', 'jobs', 'logdir', 'debug')
+OF_SUITES = ('mode', 'suite', 'seeds', 'jobs', 'logdir', 'debug',
+             'plot_num_episodes')
 _IN_SUITES = Needs('mode', ('suite',))
 
 

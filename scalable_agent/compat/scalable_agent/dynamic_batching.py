@@ -11,10 +11,11 @@
 No gradient flows through a batched function.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import functools
 import weakref
 
+import numpy as np
 from scalable_agent.acting import dynamic_batching
 from scalable_agent.experience import structs
 import tensorflow as tf
@@ -22,7 +23,32 @@ import tree
 
 
 class _Batcher(dynamic_batching.Batcher):
-  """The object of DeepMind's tests; its methods wait, and return arrays."""
+  """The object of DeepMind's tests; its methods wait, and return arrays.
+
+  A copy of an id, or an `int`, answers a batch as well as the id.
+  """
+
+  def __init__(self, minimum_batch_size: int = 1,
+               maximum_batch_size: int = 1024,
+               timeout_ms: float | None = 100):
+    """See `Batcher`."""
+    super().__init__(minimum_batch_size, maximum_batch_size, timeout_ms)
+    self._ids: dict[int, np.int64] = {}
+
+  def get_inputs(
+      self, input_dtypes: Sequence[dynamic_batching.DType] | None = None
+  ) -> tuple[list[np.ndarray], np.int64]:
+    """See `Batcher.get_inputs`."""
+    inputs, computation_id = super().get_inputs(input_dtypes)
+    # Without this reference, the callers of the batch would be cancelled.
+    self._ids[int(computation_id)] = computation_id
+    return inputs, computation_id
+
+  def set_outputs(self, flat_result: Sequence[structs.Array],
+                  computation_id: structs.Array | int) -> None:
+    """See `Batcher.set_outputs`."""
+    super().set_outputs(flat_result, int(computation_id))
+    del self._ids[int(computation_id)]
 
   def close(self, cancel_pending_enqueues: bool = False,
             name: str | None = None) -> None:

@@ -121,8 +121,9 @@ class PyProcess:
   The differences: a method runs when called (in a `tf.function`, whenever the
   function runs), and the first call starts the process if `start` did not. An
   error in the process is an `errors.EnvironmentProcessError` with the text of
-  the error (in a `tf.function`, an error of TensorFlow), and so is a call of
-  more than `--step_timeout_s` seconds (300 by default).
+  the error (in a `tf.function`, an error of TensorFlow). So is a call of more
+  than `--step_timeout_s` seconds (300 by default), and the death of the process
+  during a call: only `close` makes a clean end.
   """
   COLLECTION = 'py_process_processes'
 
