@@ -803,7 +803,7 @@ class GymnasiumTest(parameterized.TestCase):
   def test_hanging_close(self):
     env = self.make('catch', 'catch')
     env.initial()
-    hanging = self.make('fake/HangsInClose-v0', 'fake/Plain-v0')
+    hanging = self.make('fake/HangsInClose-v0', 'fake/DiesInClose-v0')
     hanging.initial()
     hanging.step(np.array([0, 0]))
     with mock.patch.object(workers, '_CLOSE_TIMEOUT_S', 2):
@@ -895,6 +895,7 @@ class LevelErrorsTest(parameterized.TestCase):
       ('fake/UnboundedActions-v0',
        r'has actions Box\(.*\) without bounds.*\[-1, 1\].*TransformAction'),
       ('fake/HalfBoundedActions-v0', r'has actions Box\(.*\) without bounds'),
+      ('fake/HugeActions-v0', r'has actions Box\(.*\) without bounds'),
       ('fake/IntegerActions-v0', 'has actions Box.*Box of floats'),
       ('fake/TableOfActions-v0', 'has actions MultiDiscrete.*one axis'),
       ('fake/PairOfActions-v0', 'has actions Tuple'),

@@ -589,7 +589,7 @@ MUTATIONS = (
     dict(file='runs/setup',
          catches='test_the_best_of_a_training_without_a_checkpoint', rows=(
         ('the best of an earlier training counts',
-         '  elif collectives.rank == 0:\n    _forget', '  elif False:\n    _forget'),
+         'elif collectives.rank == 0:\n    _forget', 'elif 0:\n    _forget'),
     )),
     dict(file='runs/evaluation',
          catches='EvaluatorTest.test_a_directory_of_another_run_stays_as_it_is',

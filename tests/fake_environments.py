@@ -178,6 +178,12 @@ class HalfBoundedActions(_Fake):
                             np.array([1, np.inf], np.float32))
 
 
+class HugeActions(_Fake):
+  """Bounds that stand for no bounds, as in an environment of ViZDoom."""
+  action_space = spaces.Box(np.finfo(np.float32).min, np.finfo(np.float32).max,
+                            (2,), np.float32)
+
+
 class IntegerActions(_Fake):
   action_space = spaces.Box(0, 9, (2,), np.int64)
 
@@ -430,13 +436,14 @@ class BoxOnly(_Fake):
 
 class HangsInClose(_Fake):
 
-  def step(self, action):
-    self._is_worker = True
-    return super().step(action)
+  def close(self):
+    time.sleep(10_000)
+
+
+class DiesInClose(_Fake):
 
   def close(self):
-    if hasattr(self, '_is_worker'):
-      time.sleep(10_000)
+    os._exit(3)
 
 
 def _is_asked_for_its_spaces():

@@ -1002,6 +1002,12 @@ class DeterministicTest(tf.test.TestCase):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='learning/sources',
+         catches='test_replays_of_learners_that_are_gone_are_not_kept', rows=(
+        ('one learner too many', 'number = collectives.size\n',
+         'number = collectives.size + 1\n'),
+        ('only the first of them', '      number += 1\n', '      break\n'),
+    )),
+    dict(file='learning/sources',
          catches='test_the_replay_of_another_run_stays_as_it_is', rows=(
         ('the replay of a run in the directory of another run',
          '    logdir.check()\n', ''),

@@ -325,7 +325,20 @@ MUTATIONS = (
     dict(file='hooks', catches='WandbTest.test_a_resumed_run', rows=(
         ('another run', "'scalable_agent'), id=run_id,",
          "'scalable_agent'), id=None,"),
-        ('old videos', 'self._videos() if is_resumed', 'set() if is_resumed'),
+        ('old videos', 'self._videos() if self', 'set() if self'),
+    )),
+    dict(file='hooks', catches='test_a_run_without_a_checkpoint_is_a_new_run',
+         rows=(
+        ('the run of an earlier training',
+         'config_lib.resumed(config.logdir) is not None', 'True'),
+    )),
+    dict(file='hooks', catches='test_an_evaluation_after_the_end_is_sent',
+         rows=(
+        ('no evaluation after the end',
+         'not self._scores and not self._has_late_evaluation()',
+         'not self._scores'),
+        ('evaluations are sent again',
+         'done[self._num_before - 1].num_env_frames if', '-1 if'),
     )),
     dict(file='hooks', catches='test_parameters_of_a_resumed_run_stay', rows=(
         ('parameters change', 'if not run_id:', 'if True:'),

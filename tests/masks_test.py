@@ -851,7 +851,8 @@ MUTATIONS = (
         ('starts of parts', '(0, *action.num_values[:-1])',
          '(0, *action.num_values[1:])'),
     )),
-    dict(file='environments/spaces', catches='test_masks_are_bool', rows=(
+    dict(file='environments/gymnasium_env', catches='test_masks_are_bool',
+         rows=(
         ('a choice at the end', 'self._encode(observation, terminated), reward',
          'self._encode(observation), reward'),
     )),

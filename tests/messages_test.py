@@ -284,21 +284,27 @@ MUTATIONS = (
     )),
     dict(file='runs/messages', catches='test_the_last_one_is_the_best_one',
          rows=(
-        ('equal means count as better', 'done[-1].mean >= best',
-         'done[-1].mean > best'),
+        ('equal means count as better',
+         'last.mean >= best', 'last.mean > best'),
+    )),
+    dict(file='runs/messages',
+         catches='test_weights_of_the_last_evaluation_that_a_kill_has_lost',
+         rows=(
+        ('the weights of the last evaluation are the latest weights',
+         '(of_latest or done)[-1]', 'done[-1]'),
     )),
     dict(file='runs/messages',
          catches='test_a_stopped_run_has_weights_that_were_not_evaluated',
          rows=(
         ('weights that were not evaluated are to be tested',
-         'if is_evaluated and done', 'if done'),
+         'if is_evaluated and last', 'if last'),
         ('the last line is left out', 'return line if is_evaluated else (',
          'return line if line else ('),
     )),
     dict(file='runs/checkpoint_files', catches='test_weights_that_are_lost',
          rows=(
         ('weights that are lost are named',
-         "best).get(os.path.basename(latest_checkpoint(best) or ''))",
+         "best).get(os.path.basename(path or ''))",
          'best).get("ckpt-0")'),
     )),
 )

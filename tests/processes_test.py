@@ -3,6 +3,7 @@
 
 import collections
 import contextlib
+import ctypes
 import fcntl
 import functools
 import io
@@ -11,6 +12,7 @@ import os
 import pathlib
 import pickle
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -272,6 +274,9 @@ class _Thing:
   def pid(self):
     return os.getpid()
 
+  def server(self):
+    return os.getppid()
+
   def user_error(self):
     raise errors.LevelError('Use another.')
 
@@ -313,6 +318,43 @@ class RemoteTest(parameterized.TestCase):
         errors.UserCodeError, '^my_level cannot be sent to another process: '
         "cannot pickle '_thread.lock' object. Make locks, "):
       remote.Remote('my_level', lambda: lock, timeout_s=60.)
+
+  def test_a_pointer_cannot_be_sent(self):
+    pointer = ctypes.pointer(ctypes.c_int(1))
+    with self.assertRaisesRegex(
+        errors.UserCodeError, '^my_level cannot be sent to another process: '
+        'ctypes objects containing pointers'):
+      remote.Remote('my_level', lambda: pointer, timeout_s=60.)
+
+  def test_a_process_that_cannot_be_started(self):
+    with mock.patch.object(
+        processes, 'start', side_effect=OSError('no room')):
+      with self.assertRaisesRegex(
+          errors.EnvironmentProcessError,
+          "^The process of thing cannot be started: OSError.'no room'"):
+        remote.Remote('thing', _Thing, timeout_s=60.)
+
+  def test_a_last_call_may_hang(self):
+    with mock.patch.object(remote, '_CLOSE_TIMEOUT_S', .1):
+      with remote.Remote('thing', _Thing, 60) as thing:
+        thing.call_last('hang')
+    self.assertEmpty(multiprocessing.active_children())
+
+  def test_the_server_does_not_see_ctrl_c_while_it_imports(self):
+    program = textwrap.dedent("""
+        import os, signal, processes_test
+        from scalable_agent.processes import remote
+        with remote.Remote('thing', processes_test._Thing, 60) as thing:
+          server = thing.call('server')
+          with open(f'/proc/{server}/status') as f:
+            print([line for line in f if line.startswith('SigBlk')])
+        """)
+    output = subprocess.run(
+        [sys.executable, '-c', program], text=True, check=True,
+        stdout=subprocess.PIPE, env={
+            **os.environ, 'PYTHONPATH': os.pathsep.join([_ROOT, _TESTS])})
+    [mask] = re.findall(r'SigBlk:\\t(\w+)', output.stdout)
+    self.assertTrue(int(mask, 16) & (1 << (signal.SIGINT - 1)))
 
   def test_calls(self):
     with remote.Remote('thing', _Thing, 60) as thing:
@@ -911,6 +953,11 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/processes',
+         catches='test_the_server_does_not_see_ctrl_c_while_it_imports', rows=(
+        ('the tracker lets SIGINT through',
+         '  multiprocessing.resource_tracker.ensure_running()\n', ''),
+    )),
     dict(file='processes/programs',
          catches='test_an_interrupted_stop_sends_one_signal', rows=(
         ('a second signal', 'if child not in _told:', 'if True:'),

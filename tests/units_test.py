@@ -189,6 +189,30 @@ class ObservationsTest(parameterized.TestCase):
       our_spaces.check_counted(np.array([99], space.dtype), space)
 
   @parameterized.parameters(
+      (spaces.Discrete(5), np.array([1, 3]), 'has 2 numbers, .* Discrete'),
+      (spaces.MultiDiscrete([3, 3]), 1, 'has 1 numbers, .* MultiDiscrete'),
+      (spaces.MultiDiscrete([3, 3]), [1, .5], r'the number 0\.5, .* Multi'),
+      (spaces.MultiBinary(2), [0, .5], r'the number 0\.5, .* MultiBinary'),
+      (spaces.MultiBinary(2), [0, np.nan], 'the number nan, .* MultiBinary'),
+      (spaces.Box(0, 1, (2,), np.uint8), [.2, 1], r'number 0\.2, .* uint8'),
+      (spaces.Box(0, 1, (2,), np.uint8), [0, np.nan], 'number nan, .* uint8'),
+      (spaces.Box(0, 1, (2,), np.uint8), [np.inf, 1], 'number inf, .* uint8'))
+  def test_an_encoder_refuses_numbers_that_do_not_fit(
+      self, space, observation, text):
+    encode = our_spaces.Encoder(space, spaces.Discrete(2))
+    with self.assertRaisesRegex(ValueError, text):
+      encode(observation)
+
+  def test_an_encoder_takes_whole_numbers_of_any_form(self):
+    for space, observation, expected in (
+        (spaces.Discrete(3), np.array([2]), [0, 0, 1]),
+        (spaces.MultiDiscrete([2, 2]), [1, 0], [0, 1, 1, 0]),
+        (spaces.MultiBinary(2), [True, False], [1, 0]),
+        (spaces.Box(0, 9, (2,), np.uint8), np.array([3., 9.]), [3, 9])):
+      found = our_spaces.Encoder(space, spaces.Discrete(2))(observation)
+      self.assertEqual(found['frame'].tolist(), expected)
+
+  @parameterized.parameters(
       ('place', [1]), ('place', [6]), ('cards', [[[0, 1], [6, 5]]]),
       ('cards', [[[-1, 1], [2, 5]]]), ('lamps', [[0, 2, 1]]))
   def test_an_export_refuses_other_numbers(self, name, numbers):
@@ -302,6 +326,18 @@ class TrainedTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/spaces', catches='ObservationsTest.'
+         'test_an_encoder_refuses_numbers_that_do_not_fit', rows=(
+        ('two actions in one',
+         'if np.size(value) != math.prod(', 'if 0 != int('),
+        ('parts of counts', '& (value % 1 == 0) & (', '& ('),
+    )),
+    dict(file='processes/shared_arrays', catches='ObservationsTest.'
+         'test_an_encoder_refuses_numbers_that_do_not_fit', rows=(
+        ('fractions are cut', '| (value != np.trunc(value))', ''),
+        ('no number becomes 0', 'outside |= ~np.isfinite(value) |',
+         'outside |='),
+    )),
     dict(file='environments/spaces',
          catches='test_the_largest_number_of_a_dtype', rows=(
         ('sums may overflow', 'np.add(low, num_values, dtype=np.int64)',

@@ -216,7 +216,28 @@ def _progress_secs(settings: EnvironmentSettings) -> float:
 
 
 def _in_transport(factory: base.Factory) -> gymnasium.Env:
-  return spaces.Transport(factory())
+  return _Transport(factory())
+
+
+class _Transport(gymnasium.Wrapper):
+  """Encodes observations by `spaces.Encoder`."""
+
+  def __init__(self, env: gymnasium.Env):
+    super().__init__(env)
+    self._encode = spaces.Encoder(env.observation_space, env.action_space)
+
+  def reset(self, *, seed: int | None = None, options: dict | None = None
+            ) -> tuple[dict[str, np.ndarray], dict]:
+    """Returns the arrays of the first observation, and the info."""
+    observation, info = self.env.reset(seed=seed, options=options)
+    return self._encode(observation), info
+
+  def step(self, action: np.ndarray
+           ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict]:
+    """Returns the arrays of the next observation, and the other results."""
+    observation, reward, terminated, truncated, info = self.env.step(action)
+    return (self._encode(observation, terminated), reward, terminated,
+            truncated, info)
 
 
 def _ask_spaces(level_name: str, factory: base.Factory,
@@ -225,7 +246,9 @@ def _ask_spaces(level_name: str, factory: base.Factory,
   with remote.Remote(
       level_name, functools.partial(_Level, level_name, factory),
       timeout_s) as level:
-    return level.call('spaces')
+    found = level.call('spaces')
+    level.call_last('close')
+    return found
 
 
 class _Level:
@@ -235,9 +258,9 @@ class _Level:
     self._name, self._env = level_name, base.build(level_name, factory)
 
   def spaces(self) -> units.LevelSpaces:
-    try:
-      return units.of_level(
-          self._name, self._env.observation_space, self._env.action_space)
-    finally:
-      with user_code.errors_of_close_ignored():
-        self._env.close()
+    return units.of_level(
+        self._name, self._env.observation_space, self._env.action_space)
+
+  def close(self) -> None:
+    with user_code.errors_of_close_ignored():
+      self._env.close()

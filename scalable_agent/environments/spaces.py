@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Conversion of gymnasium's spaces to the specs and arrays of this project.
 
-Workers send observations as named arrays, see `Transport` and `Layout`. Workers
+Workers send observations as named arrays, see `Encoder` and `Layout`. Workers
 receive actions in the environments' own space, see `to_space`.
 """
 
@@ -53,7 +53,9 @@ def action_spec(
         'Discrete, MultiDiscrete with one axis, MultiBinary, and Box of floats '
         'are supported: an ActionWrapper of gymnasium can bring them to that '
         'form.')
-  if not space.is_bounded('both'):
+  # Bounds of the largest numbers are no bounds.
+  limit = min(1e30, np.finfo(space.dtype).max)
+  if (np.abs([space.low, space.high]) >= limit).any():
     raise errors.EnvironmentSpecError(
         f'{level_name} has actions {in_a_line(space)} without bounds, but '
         'agents act within [-1, 1], which is scaled to the bounds: a gymnasium '
@@ -218,6 +220,9 @@ class Encoder:
 
   def _encode(self, value: Any, space: gymnasium.Space) -> np.ndarray:
     if isinstance(space, COUNTED):
+      if np.size(value) != math.prod(space.shape or ()):
+        raise ValueError(f'An observation has {np.size(value)} numbers, but '
+                         f'its space is {in_a_line(space)}.')
       check_counted(value, space)
       return spaces.flatten(space, value)
     if _is_small(space):  # Also here, -1 is no uint8.
@@ -229,27 +234,6 @@ class Encoder:
       raise ValueError(f'Instruction {text!r} is longer than its space permits '
                        f'({size} bytes).')
     return np.frombuffer(text.ljust(size, b'\0'), np.uint8)
-
-
-class Transport(gymnasium.Wrapper):
-  """Encodes observations by `Encoder`."""
-
-  def __init__(self, env: gymnasium.Env):
-    super().__init__(env)
-    self._encode = Encoder(env.observation_space, env.action_space)
-
-  def reset(self, *, seed: int | None = None, options: dict | None = None
-            ) -> tuple[dict[str, np.ndarray], dict]:
-    """Returns the arrays of the first observation, and the info."""
-    observation, info = self.env.reset(seed=seed, options=options)
-    return self._encode(observation), info
-
-  def step(self, action: np.ndarray
-           ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict]:
-    """Returns the arrays of the next observation, and the other results."""
-    observation, reward, terminated, truncated, info = self.env.step(action)
-    return (self._encode(observation, terminated), reward, terminated,
-            truncated, info)
 
 
 def _mask_parts(space: gymnasium.Space) -> Sequence[gymnasium.Space]:
@@ -294,14 +278,18 @@ def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
 
 
 def check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
-  """Raises ValueError for numbers that gymnasium would count from the end."""
+  """Raises ValueError for numbers that are not in a space, or not whole.
+
+  Gymnasium would count negative numbers from the end.
+  """
   low, num_values = getattr(space, 'start', 0), (
       2 if isinstance(space, spaces.MultiBinary)
       else getattr(space, 'nvec', None))
   if num_values is None:
     num_values = space.n
   value = np.asarray(value)
-  outside = (value < low) | (value >= np.add(low, num_values, dtype=np.int64))
+  outside = ~((value >= low) & (value % 1 == 0) & (
+      value < np.add(low, num_values, dtype=np.int64)))
   if outside.any():
     raise ValueError(f'An observation has the number {value[outside].flat[0]}, '
                      f'which is not in its space, {in_a_line(space)}.')

@@ -116,8 +116,11 @@ class Engine(gymnasium.Wrapper):
   def step(self, action: int) -> tuple[Any, float, bool, bool, dict]:
     """See `gymnasium.Env.step`; a timeout is only a truncation."""
     observation, reward, terminated, truncated, info = self.env.step(action)
-    # If time runs out, ViZDoom also sets `terminated`.
-    return observation, reward, terminated and not truncated, truncated, info
+    # If time runs out, ViZDoom also sets `terminated`. A wrapper's time limit
+    # may end an episode in the step of a death.
+    if truncated and self.env.unwrapped.game.is_episode_timeout_reached():
+      terminated = False
+    return observation, reward, terminated, truncated, info
 
   def render(self) -> np.ndarray | None:
     """Returns the screen, uint8 `[H, W, 3]`.

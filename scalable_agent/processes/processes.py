@@ -14,6 +14,7 @@ import ctypes
 import fcntl
 import glob
 import multiprocessing
+import multiprocessing.resource_tracker
 import multiprocessing.util
 import os
 import shutil
@@ -59,6 +60,8 @@ def start(target: Callable[..., None], args: tuple, name: str) -> _Process:
   """Starts a process that calls `target(*args)`; the caller calls `end`."""
   process = CONTEXT.Process(
       target=_run, args=(target, args, _server_pid), name=name, daemon=True)
+  # A start of Python's tracker of resources would let SIGINT through again.
+  multiprocessing.resource_tracker.ensure_running()
   with (_start_lock, _hide_main_module(), _start_method_kept(),
         signals.blocked(signal.SIGINT)):
     if _server_pid.value:

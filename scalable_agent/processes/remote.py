@@ -49,7 +49,11 @@ class Remote:
         self._process = processes.start(
             _serve, (pipe, gymnasium.vector.utils.CloudpickleWrapper(make)),
             'remote')
-      except (TypeError, pickle.PicklingError) as e:
+      except (EOFError, OSError) as e:
+        raise errors.EnvironmentProcessError(
+            f'The process of {name} cannot be started: {e!r}. Limits on '
+            'processes and memory (ulimit) may be too low.') from e
+      except (TypeError, ValueError, pickle.PicklingError) as e:
         raise errors.UserCodeError(
             f'{name} cannot be sent to another process: {e}. Make locks, '
             'connections and the like in the constructor.') from e
@@ -62,6 +66,11 @@ class Remote:
       with contextlib.suppress(OSError):
         self._pipe.send((method, args))
       return self._answer(self._more_s)
+
+  def call_last(self, method: str) -> None:
+    """Calls a method; `close` waits a moment for its end, and for no result."""
+    with self._lock, contextlib.suppress(OSError):
+      self._pipe.send((method, ()))
 
   def close(self) -> None:
     """Ends the process; may be called again."""

@@ -108,7 +108,8 @@ def write(arrays: dict[str, np.ndarray], index: int,
 def fit(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
   """Returns numbers of an observation in the dtype of their space.
 
-  Raises ValueError if the dtype cannot hold a number, which NumPy would wrap.
+  Raises ValueError if the dtype cannot hold a number, which NumPy would wrap or
+  truncate.
   """
   kinds = value.dtype.kind + dtype.kind
   if value.dtype == dtype or kinds[0] not in 'iuf' or kinds[1] not in 'iuf':
@@ -118,6 +119,8 @@ def fit(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
   outside = np.abs(value) > limits.max if kinds == 'ff' else (
       (value < limits.min) | (value > limits.max))
   outside &= np.isfinite(value)
+  if kinds[0] == 'f' and kinds[1] != 'f':
+    outside |= ~np.isfinite(value) | (value != np.trunc(value))
   if outside.any():
     raise ValueError(
         f'An observation has the number {value[outside].flat[0]}, but its '

@@ -205,17 +205,27 @@ def best_is_better(logdir: str) -> str:
   done, best = evaluations.read(logdir), checkpoint_files.best_mean(logdir)
   if not done or best is None:
     return ''
-  latest = checkpoint_files.latest_number(logdir)
-  # A kill may have lost the weights of the last evaluation.
-  of_latest = [games for games in done if games.num_updates == latest]
-  if of_latest and of_latest[-1].mean >= best:
+  last, is_evaluated = _last(logdir, done)
+  if is_evaluated and last.mean >= best:
     return ''
-  last = (of_latest or done)[-1]
   line = (f'The best evaluation, mean {best:.2f}, is of the weights in '
           f'{os.path.join(logdir, "best")}; the last evaluation has mean '
           f'{last.mean:.2f} at {last.num_env_frames:,} frames.')
-  return line if of_latest else (
-      f'{line} The latest weights, of update {latest:,}, were not evaluated.')
+  return line if is_evaluated else (
+      f'{line} The latest weights, of update '
+      f'{checkpoint_files.latest_number(logdir):,}, were not evaluated.')
+
+
+def _last(logdir: str, done: Sequence[evaluations.Evaluation]
+          ) -> tuple[evaluations.Evaluation, bool]:
+  """Returns the evaluation of the latest weights, or else the last one.
+
+  The bool is whether the latest weights were evaluated. A kill may have lost
+  the weights of later evaluations.
+  """
+  latest = checkpoint_files.latest_number(logdir)
+  of_latest = [games for games in done if games.num_updates == latest]
+  return (of_latest or done)[-1], bool(of_latest)
 
 
 def print_next(logdir: str, only_here: bool) -> None:
@@ -229,8 +239,9 @@ def print_next(logdir: str, only_here: bool) -> None:
     agent = os.path.join(logdir, 'best')
     print(line)
   elif done and checkpoint_files.best_mean(logdir) is not None:
-    print(f'The last evaluation is the best one: mean {done[-1].mean:.2f} at '
-          f'{done[-1].num_env_frames:,} frames.')
+    last, _ = _last(logdir, done)
+    print(f'The last evaluation is the best one: mean {last.mean:.2f} at '
+          f'{last.num_env_frames:,} frames.')
   if only_here:
     commands = [('plot', logdir)]
     print('Next, draw the curves:')
