@@ -163,7 +163,7 @@ class OtherWordsTest(parameterized.TestCase):
       ('algo', '--algorithm?'), ('ppo.gae_lambda', '--lambda_?'),
       ('nocuda', ': a GPU is used if TensorFlow finds one.'),
       ('log_std_init', '--initial_scale (a standard deviation, '),
-      ('sigma', '--scale_from_state, with --algorithm=impala or appo?'),
+      ('sigma', '--scale_from_state, with --algorithm=impala, appo or mpo'),
       ('run', '--algorithm?'), ('workers', '--num_actors?'),
       ('stop_timesteps', '--total_environment_frames'),
       ('framework', ': networks are made with TensorFlow.'),

@@ -273,7 +273,7 @@ class ConvertTest(parameterized.TestCase):
     self.assertIn('--target_entropy_ratio=0.98', comments['target_entropy'])
     self.assertIn('divide --epsilon_mean', self._pytorchrl('MPO')[1][
         'kl_mean_constraint, kl_var_constraint'])
-    self.assertIn('remove --epsilon_scale', self._pytorchrl('MPO')[1][
+    self.assertIn('--scale_from_state', self._pytorchrl('MPO')[1][
         'kl_var_constraint, sample_action_num'])
     _, comments = self._pytorchrl('SAC', 'target_entropy=-2.0')
     self.assertIn('--target_entropy_per_part', comments['target_entropy'])
@@ -288,7 +288,8 @@ class ConvertTest(parameterized.TestCase):
           policy_delay=3, reward_scale=5.)),
       ('MPO', 'sample_action_num=16', dict(
           num_samples=16, epsilon_temperature=0.1, epsilon_mean=0.01,
-          epsilon_scale=1e-4, exact_temperature=True, clip_gradient_norm=0.1)))
+          epsilon_scale=1e-4, exact_temperature=True, clip_gradient_norm=0.1,
+          scale_from_state=False)))
   def test_algorithms_of_pytorchrl(self, name, more, expected):
     config, _ = self._pytorchrl(name, more)
     self._check(config, algorithm=name.lower(), **expected)

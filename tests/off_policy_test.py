@@ -704,6 +704,20 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
                   for v, b in zip(variables, before[group], strict=True))
       self.assertAllClose(moved, rate, rtol=1e-2)
 
+  @parameterized.parameters(False, True)
+  @eager.eagerly()
+  def test_deviations_of_mpo_may_be_the_same_for_all_observations(self, same):
+    learner = _learner('mpo', scale_from_state=not same)
+    observations = _transitions('mpo').observation
+    params = lambda: np.split(
+        learner.algorithm.agent.params(observations).numpy(), 2, axis=-1)
+    means, scales = params()
+    self.assertGreater(np.ptp(means, axis=0).min(), 0)
+    self.assertEqual(np.ptp(scales, axis=0).max() == 0, same)
+    self._step(learner, 'mpo')
+    self.assertGreater(np.abs(params()[1] - scales).min(), 0)
+    self.assertEqual(np.ptp(params()[1], axis=0).max() == 0, same)
+
   @eager.eagerly()
   def test_duals_of_mpo_are_projected(self):
     learner = _learner('mpo', temperature_learning_rate=1000.)

@@ -147,7 +147,8 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
     actions += ' with a mask'
   if spec.action.size and not config.is_off_policy:
     actions += ', squashed' if config.squash_actions else ', not squashed'
-    actions += '' if config.scale_from_state else ', scale_from_state=False'
+  if spec.action.size and config.scale_from_state is False:
+    actions += ', scale_from_state=False'
   seen = f'observations {shapes}, {actions}, {config.optimizer}'
   seen += ', rate by KL' if config.learning_rate_schedule == 'kl' else ''
   seen += ', target policy' if config.target_policy_period else ''

@@ -77,7 +77,7 @@ _OWN_DEFAULTS: dict[str, dict[str, expressions.Value]] = {
             'sample_action_num': 64}}
 _OWN_FLAGS: dict[str, dict[str, object]] = {
     'DDQN': {'double_q': 'false'}, 'DDPG': {}, 'TD3': {}, 'SAC': {},
-    'MPO': {'exact_temperature': 'true'}}
+    'MPO': {'exact_temperature': 'true', 'scale_from_state': 'false'}}
 _ONE_RATE = 'DDQN has one network, with the learning rate lr.'
 _MULTIPLIER = 'Multipliers are learned by gradient, as in acme.'
 _RULES: dict[str, converted.Rule] = {
@@ -297,7 +297,7 @@ def _add_algorithm(result: converted.Converted, name: str,
         'all parts together: divide --epsilon_mean and --epsilon_scale by the '
         'number of parts.')
     result.notes['kl_var_constraint, sample_action_num'] = (
-        'For discrete actions, remove --epsilon_scale and --num_samples.')
+        'Discrete: remove --epsilon_scale, --num_samples, --scale_from_state.')
   result.apply(settings, _RULES | (_DDQN_RULES if name == 'DDQN' else {}))
 
 

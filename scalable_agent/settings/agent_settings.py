@@ -72,10 +72,10 @@ class AgentSettings(Section):
       'separated by commas.', _HAS_PARTS,
       algorithms=(*VTRACE, 'ddpg', 'td3', 'sac', 'mpo'))
   scale_from_state: bool | None = setting(
-      By(impala=True, appo=False),
+      By(impala=True, appo=False, mpo=True),
       'The standard deviation of the Gaussian policy depends on the '
       'observation. If off, each number of an action has a learned standard '
-      'deviation for all observations.', algorithms=VTRACE,
+      'deviation for all observations.', algorithms=(*VTRACE, 'mpo'),
       actions='continuous')
   separate_baseline: bool = setting(
       False,

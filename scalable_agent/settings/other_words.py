@@ -56,7 +56,7 @@ _ADVICE = {
         'vf_coef vf_loss_coeff value_loss_coeff value_coef value_loss_coef',
     '--initial_scale (a standard deviation, not a logarithm)':
         'log_std_init log_std std initial_stddev actor_logstd',
-    '--scale_from_state, with --algorithm=impala or appo':
+    '--scale_from_state, with --algorithm=impala, appo or mpo':
         'sigma sigma_type free_log_std',
     '--separate_baseline (impala, appo)':
         'vf_share_layers actor_critic_share_weights share_features_extractor',
