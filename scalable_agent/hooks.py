@@ -37,10 +37,10 @@ class _Tracker(abc.ABC):
     self._id_path = os.path.join(config.logdir, f'{self._package}_run_id.txt')
     self._scores: dict[str, float] = {}  # Empty before the first summary.
     # Without a checkpoint, a training begins anew, and the service's run, too.
-    self._is_resumed = os.path.exists(self._id_path) and (
-        config_lib.resumed(config.logdir) is not None)
-    # The parts of the training before this part have sent their results.
-    self._videos_sent = self._videos() if self._is_resumed else set()
+    has_id = os.path.exists(self._id_path)
+    self._is_resumed = has_id and files.has_checkpoint(config.logdir)
+    # Earlier parts of the training, or an earlier training, have sent these.
+    self._videos_sent = self._videos() if has_id else set()
     self._num_before = len(evaluations.read(config.logdir))
     self._evaluated_frames = -1
     self._num_env_frames = 0

@@ -488,8 +488,8 @@ MUTATIONS = (
     )),
     dict(file='environments/trial', catches='test_an_environment_that_hangs',
          rows=(
-        ('steps have as much time as resets', "if method == 'step' else",
-         "if method == 'close' else"),
+        ('steps have as much time as resets', "{'step': self._step_timeout_s, ",
+         '{'),
         ('resets have no limit', "with self._limited('reset'):", 'if True:'),
     )),
     dict(file='processes/remote',

@@ -15,6 +15,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+from unittest import mock
 
 from absl import flags
 from absl.testing import absltest
@@ -24,6 +25,7 @@ import scalable_agent
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.settings import command_line
+from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import recipes
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -142,7 +144,9 @@ class PagesTest(parameterized.TestCase):
         name for name in sorted(names - _OTHERS) if name not in _flags()
         and name.removeprefix('no') not in _flags()])
 
-  def test_commands_are_those_of_the_program(self):
+  # The directories of the commands may be there.
+  @mock.patch.object(config_lib, 'trained_with', return_value=None)
+  def test_commands_are_those_of_the_program(self, unused_trained_with):
     num_commands = 0
     for page in _PAGES:
       for args in _commands(page):

@@ -803,7 +803,8 @@ class GymnasiumTest(parameterized.TestCase):
   def test_hanging_close(self):
     env = self.make('catch', 'catch')
     env.initial()
-    hanging = self.make('fake/HangsInClose-v0', 'fake/DiesInClose-v0')
+    with mock.patch.object(gymnasium_env, '_CLOSE_TIMEOUT_S', .5):
+      hanging = self.make('fake/HangsInClose-v0', 'fake/DiesInClose-v0')
     hanging.initial()
     hanging.step(np.array([0, 0]))
     with mock.patch.object(workers, '_CLOSE_TIMEOUT_S', 2):

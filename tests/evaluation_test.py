@@ -536,8 +536,10 @@ class TrainingTest(parameterized.TestCase):
         self.logdir, evaluations.Evaluation(1000, 10, 9., (5., 5.)))
     self.create_tempfile(os.path.join(self.logdir, 'best', 'ckpt-1.index'))
     self._train(total_environment_frames=60, unroll_length=10, use_lstm=False)
-    self.assertEmpty(evaluations.read(self.logdir))
-    self.assertIn('best-1', os.listdir(self.logdir))
+    self.assertContainsSubset(
+        ['best-1', 'evaluations-1.csv'], os.listdir(self.logdir))
+    self.assertNoCommonElements(
+        ['best', 'evaluations.csv'], os.listdir(self.logdir))
 
   @parameterized.parameters((KeyboardInterrupt(), False), (None, True))
   def test_a_signal_while_games_are_played(self, error, is_stopped):
@@ -589,7 +591,7 @@ MUTATIONS = (
     dict(file='runs/setup',
          catches='test_the_best_of_a_training_without_a_checkpoint', rows=(
         ('the best of an earlier training counts',
-         'elif collectives.rank == 0:\n    _forget', 'elif 0:\n    _forget'),
+         'elif collectives.rank == 0:\n    _put', 'elif False:\n    _put'),
     )),
     dict(file='runs/evaluation',
          catches='EvaluatorTest.test_a_directory_of_another_run_stays_as_it_is',

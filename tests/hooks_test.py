@@ -134,6 +134,7 @@ class WandbTest(_Service):
     self._hook()(60, _VALUES)
     [(_, init)] = self._arguments('init')
     self.assertIsNone(init['id'])
+    self.assertEmpty(self._arguments('Video'))
     self.assertEqual(self._id(), 'run7\n')
 
   def test_an_evaluation_after_the_end_is_sent(self):
@@ -325,12 +326,12 @@ MUTATIONS = (
     dict(file='hooks', catches='WandbTest.test_a_resumed_run', rows=(
         ('another run', "'scalable_agent'), id=run_id,",
          "'scalable_agent'), id=None,"),
-        ('old videos', 'self._videos() if self', 'set() if self'),
+        ('old videos', 'self._videos() if has_id', 'set() if has_id'),
     )),
     dict(file='hooks', catches='test_a_run_without_a_checkpoint_is_a_new_run',
          rows=(
         ('the run of an earlier training',
-         'config_lib.resumed(config.logdir) is not None', 'True'),
+         'files.has_checkpoint(config.logdir)', 'True'),
     )),
     dict(file='hooks', catches='test_an_evaluation_after_the_end_is_sent',
          rows=(

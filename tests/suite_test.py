@@ -421,6 +421,21 @@ class SuiteTest(parameterized.TestCase):
       self.assertEqual(experiment.main(['experiment.py']), 0)
     self.assertEqual(max(most), 3)
 
+  def test_a_suite_may_be_drawn_with_other_means(self):
+    settings = dict(level_name='catch', seeds='1')
+    for number in 20, 100:
+      self.assertEqual(
+          self._main(**settings, plot_num_episodes=str(number))[0], 0)
+      self.assertEqual(self.pictures.call_args.args[2], number)
+    path = os.path.join(self.logdir, 'suite.json')
+    with open(path, encoding='utf-8') as f:
+      text = f.read()
+    self.assertNotIn('plot_num_episodes', text)
+    with open(path, 'w', encoding='utf-8') as f:  # As an earlier version did.
+      f.write(text.replace('"catch": [', '"catch": ["--plot_num_episodes=20",'))
+    code, _, error = self._main(**settings)
+    self.assertEqual(code, 0, error)
+
   def test_another_suite_or_other_flags_in_the_directory(self):
     self.assertEqual(self._main(level_name='catch', seeds='1')[0], 0)
     code, _, error = self._main(level_name='catch', suite='dmlab30')

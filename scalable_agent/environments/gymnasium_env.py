@@ -34,6 +34,8 @@ _PACKAGES = {
 
 # Memory that a process does not share; environments need more.
 _LEAST_PROCESS_BYTES = 5e6
+# For the `close` of the environment that is only asked for its spaces.
+_CLOSE_TIMEOUT_S = 10.
 
 # Lines that this program has printed.
 _said: set[str] = set()
@@ -247,7 +249,7 @@ def _ask_spaces(level_name: str, factory: base.Factory,
       level_name, functools.partial(_Level, level_name, factory),
       timeout_s) as level:
     found = level.call('spaces')
-    level.call_last('close')
+    level.call_last('close', _CLOSE_TIMEOUT_S)
     return found
 
 
@@ -258,8 +260,12 @@ class _Level:
     self._name, self._env = level_name, base.build(level_name, factory)
 
   def spaces(self) -> units.LevelSpaces:
-    return units.of_level(
-        self._name, self._env.observation_space, self._env.action_space)
+    try:
+      return units.of_level(
+          self._name, self._env.observation_space, self._env.action_space)
+    except BaseException:
+      self.close()
+      raise
 
   def close(self) -> None:
     with user_code.errors_of_close_ignored():

@@ -220,9 +220,10 @@ class Encoder:
 
   def _encode(self, value: Any, space: gymnasium.Space) -> np.ndarray:
     if isinstance(space, COUNTED):
-      if np.size(value) != math.prod(space.shape or ()):
-        raise ValueError(f'An observation has {np.size(value)} numbers, but '
-                         f'its space is {in_a_line(space)}.')
+      value = np.asarray(value)
+      if value.size != math.prod(space.shape or ()):
+        raise ValueError(f'An observation has {value.size} numbers, but its '
+                         f'space is {in_a_line(space)}.')
       check_counted(value, space)
       return spaces.flatten(space, value)
     if _is_small(space):  # Also here, -1 is no uint8.
@@ -288,8 +289,9 @@ def check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
   if num_values is None:
     num_values = space.n
   value = np.asarray(value)
-  outside = ~((value >= low) & (value % 1 == 0) & (
-      value < np.add(low, num_values, dtype=np.int64)))
+  outside = (value < low) | (value >= np.add(low, num_values, dtype=np.int64))
+  if value.dtype.kind == 'f':
+    outside |= value % 1 != 0  # Also NaN.
   if outside.any():
     raise ValueError(f'An observation has the number {value[outside].flat[0]}, '
                      f'which is not in its space, {in_a_line(space)}.')

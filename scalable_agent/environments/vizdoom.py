@@ -118,7 +118,8 @@ class Engine(gymnasium.Wrapper):
     observation, reward, terminated, truncated, info = self.env.step(action)
     # If time runs out, ViZDoom also sets `terminated`. A wrapper's time limit
     # may end an episode in the step of a death.
-    if truncated and self.env.unwrapped.game.is_episode_timeout_reached():
+    game = getattr(self.env.unwrapped, 'game', None)
+    if truncated and (game is None or game.is_episode_timeout_reached()):
       terminated = False
     return observation, reward, terminated, truncated, info
 

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator
 import fractions
 import functools
+import glob
 import math
 import os
 from typing import NamedTuple
@@ -259,11 +260,11 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   directory = os.path.join(
       config.logdir, f'replay-{rank}' if rank else 'replay')
   if not rank:
-    number = collectives.size
-    while os.path.isdir(path := os.path.join(
-        config.logdir, f'replay-{number}')):
-      saving.remove(path, 'this part has fewer learners.')
-      number += 1
+    for path in glob.glob(os.path.join(
+        glob.escape(config.logdir), 'replay-[0-9]*')):
+      number = path.rpartition('-')[2]
+      if number.isdecimal() and int(number) >= collectives.size:
+        saving.remove(path, 'this part has fewer learners.')
   # Each part of a deterministic run would else begin with an empty replay.
   is_saved = config.deterministic or config.save_replay == 'yes' or (
       config.save_replay == 'auto'

@@ -189,6 +189,11 @@ def _check_same(config: config_lib.Config,
   flags_before: dict[str, list[str]] = {}
   if os.path.exists(path):
     suite, flags_before = comparing.read_suite(config.logdir)
+    # Earlier versions counted more flags as flags of runs.
+    flags_before = {
+        level: [flag for flag in flags
+                if flag[2:].partition('=')[0] not in OF_SUITES]
+        for level, flags in flags_before.items()}
   elif config_lib.trained_with(config.logdir):
     raise errors.ConfigError(
         f'--logdir={config.logdir} holds a run, and a suite needs a directory '

@@ -120,8 +120,8 @@ def end_server(group_of_parent: int) -> None:
   session, server = os.getsid(0), os.getpid()
   deadline_s = time.monotonic() + _END_SERVER_TIMEOUT_S
   while time.monotonic() < deadline_s:
-    # Python's resource tracker, which has our mark, ends by itself. The tracker
-    # is in the group of the parent.
+    # Python's resource tracker may have our mark, and ends by itself. The
+    # tracker is in the group of the parent.
     left = [pid for pid, group, other_session in _list_processes()
             if other_session == session and group != group_of_parent
             and pid != server and _has_mark(pid, path)]
@@ -257,6 +257,8 @@ def _run(target: Callable[..., None], args: tuple,
   CONTEXT.set_forkserver_preload([])
   os.register_at_fork(after_in_child=heed_signals)
   signal.signal(signal.SIGINT, signal.SIG_IGN)
+  # Programs of environments may be ended by this signal.
+  signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
   signal.signal(signal.SIGCONT, signal.SIG_DFL)
   # Batch systems and terminals send these signals to all processes of a run.
   # Only the main process reacts. Programs started by environments would inherit

@@ -67,17 +67,21 @@ class Remote:
         self._pipe.send((method, args))
       return self._answer(self._more_s)
 
-  def call_last(self, method: str) -> None:
-    """Calls a method; `close` waits a moment for its end, and for no result."""
+  def call_last(self, method: str, timeout_s: float) -> None:
+    """Calls a method without a result, then ends the process.
+
+    After `timeout_s`, or an end of the process, the method may be unfinished.
+    """
     with self._lock, contextlib.suppress(OSError):
       self._pipe.send((method, ()))
+    self.close(timeout_s)
 
-  def close(self) -> None:
-    """Ends the process; may be called again."""
+  def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> None:
+    """Ends the process, by force after `timeout_s`; may be called again."""
     if self._pipe.closed:
       return
     self._pipe.close()
-    self._process.join(_CLOSE_TIMEOUT_S)
+    self._process.join(timeout_s)
     processes.end([self._process])
 
   def __enter__(self) -> 'Remote':
@@ -122,7 +126,7 @@ class Remote:
 
 def _serve(pipe: connection.Connection, make: Callable[[], object]) -> None:
   """Runs in the process: answers calls until the pipe is closed."""
-  with contextlib.suppress(EOFError, BrokenPipeError):
+  with contextlib.suppress(EOFError, ConnectionError):
     instance, error = _try(make)
     pipe.send((None, error))
     while error is None:

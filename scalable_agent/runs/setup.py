@@ -32,6 +32,7 @@ from scalable_agent.runs import metrics
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 from scalable_agent.settings import flag_texts
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -87,7 +88,7 @@ def restore_learner(
   if restored:
     print(f'Resuming from {restored}, {learner.num_env_frames:,} frames.')
   elif collectives.rank == 0:
-    _forget_evaluations(config.logdir)
+    _put_evaluations_aside(config.logdir)
   return learner, checkpointer
 
 
@@ -297,22 +298,22 @@ def evaluation_environments(
       restarts=shares.restarts_of(config))
 
 
-def _forget_evaluations(logdir: str) -> None:
-  """Forgets the evaluations of an earlier training, whose checkpoint is gone.
+def _put_evaluations_aside(logdir: str) -> None:
+  """Renames the evaluations of an earlier training; says so.
 
-  A directory `best` with weights is renamed, and a line says so.
+  The training has no checkpoint any more. `best` counts if it has weights.
   """
-  if evaluations.read(logdir):
-    evaluations.start(logdir, 0)
-  best = os.path.join(logdir, 'best')
-  if checkpointing.latest_checkpoint(best) is None:
-    return
-  number = 1
-  while os.path.exists(aside := f'{best}-{number}'):
-    number += 1
-  os.rename(best, aside)
-  print(f'{best} is from an earlier training, whose checkpoint is gone: '
-        f'renamed to {aside}.')
+  found = ['evaluations.csv'] if evaluations.read(logdir) else []
+  if files.has_checkpoint(os.path.join(logdir, 'best')):
+    found.append('best')
+  for path in (os.path.join(logdir, name) for name in found):
+    start, end = os.path.splitext(path)
+    number = 1
+    while os.path.exists(aside := f'{start}-{number}{end}'):
+      number += 1
+    os.rename(path, aside)
+    print(f'{path} is from an earlier training, whose checkpoint is gone: '
+          f'renamed to {aside}.')
 
 
 @contextlib.contextmanager

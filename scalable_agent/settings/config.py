@@ -10,7 +10,6 @@ This module must not import TensorFlow: environment processes import it.
 
 from collections.abc import Mapping, Sequence
 import dataclasses
-import glob
 import json
 import os
 from typing import Any, Protocol
@@ -327,8 +326,7 @@ def trained_with(logdir: str) -> Config | None:
 
 def resumed(logdir: str) -> Config | None:
   """Returns `trained_with(logdir)`; None without a checkpoint to resume."""
-  return trained_with(logdir) if glob.glob(os.path.join(
-      glob.escape(logdir), 'ckpt-*.index')) else None
+  return trained_with(logdir) if files.has_checkpoint(logdir) else None
 
 
 def with_saved_clipping(config: Config) -> Config:

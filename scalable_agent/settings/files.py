@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 import contextlib
 import errno
+import glob
 import json
 import os
 from typing import Any, BinaryIO
@@ -53,6 +54,11 @@ def read_json(path: str) -> Any:
       return json.load(f)
     except RecursionError:
       raise ValueError('too many brackets within brackets') from None
+
+
+def has_checkpoint(logdir: str) -> bool:
+  """Returns whether a log directory has the file of a checkpoint."""
+  return bool(glob.glob(os.path.join(glob.escape(logdir), 'ckpt-*.index')))
 
 
 class SameDirectory:
