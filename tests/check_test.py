@@ -488,8 +488,7 @@ MUTATIONS = (
     )),
     dict(file='environments/trial', catches='test_an_environment_that_hangs',
          rows=(
-        ('steps have as much time as resets', "{'step': self._step_timeout_s, ",
-         '{'),
+        ('steps have as much time as resets', "{'step': step_s, ", '{'),
         ('resets have no limit', "with self._limited('reset'):", 'if True:'),
     )),
     dict(file='processes/remote',

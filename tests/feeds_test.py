@@ -397,13 +397,13 @@ class ResumeTest(parameterized.TestCase):
 
   def test_replays_of_learners_that_are_gone_are_not_kept(self):
     directory = pathlib.Path(self.logdir)
-    for name in ('replay-1', 'replay-4', 'replay-1x'):
+    for name in ('replay-1', 'replay-4', 'replay-1x', 'replay-2026-10-03'):
       (directory / name).mkdir(parents=True)
       (directory / name / 'state.npz').touch()
     self._train(_Learner(2))
     self.assertCountEqual(
         (path.name for path in directory.glob('replay*')),
-        ['replay', 'replay-1x'])
+        ['replay', 'replay-1x', 'replay-2026-10-03'])
 
   def test_a_replay_without_a_checkpoint_is_not_used(self):
     self._train(_Learner(2))

@@ -707,7 +707,10 @@ class UpdateTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(False, True)
   @eager.eagerly()
   def test_deviations_of_mpo_may_be_the_same_for_all_observations(self, same):
-    learner = _learner('mpo', scale_from_state=not same)
+    settings = dict(scale_from_state=not same)
+    self.assertEqual('scale_from_state=False' in algorithms.describe(
+        _config('mpo', **settings), _spec('mpo')), same)
+    learner = _learner('mpo', **settings)
     observations = _transitions('mpo').observation
     params = lambda: np.split(
         learner.algorithm.agent.params(observations).numpy(), 2, axis=-1)

@@ -360,7 +360,7 @@ class RemoteTest(parameterized.TestCase):
     is_blocked = [
         bool(int(mask, 16) & (1 << (signal.SIGINT - 1)))
         for mask in re.findall(r'SigBlk:\\t(\w+)', output.stdout)]
-    # An environment may end its programs by this signal.
+    # Programs of environments may handle this signal.
     self.assertEqual(is_blocked, [True, False])
 
   def test_calls(self):
@@ -962,7 +962,7 @@ class StartTest(absltest.TestCase):
 MUTATIONS = (
     dict(file='processes/processes',
          catches='test_the_server_does_not_see_ctrl_c_while_it_imports', rows=(
-        ('programs of environments cannot be interrupted',
+        ('programs of environments cannot handle SIGINT',
          '  signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])\n', ''),
         ('the tracker lets SIGINT through',
          '  multiprocessing.resource_tracker.ensure_running()\n', ''),

@@ -193,6 +193,7 @@ class ObservationsTest(parameterized.TestCase):
       (spaces.MultiDiscrete([3, 3]), 1, 'has 1 numbers, .* MultiDiscrete'),
       (spaces.MultiDiscrete([3, 3]), [1, .5], r'the number 0\.5, .* Multi'),
       (spaces.MultiBinary(2), [0, .5], r'the number 0\.5, .* MultiBinary'),
+      (spaces.MultiBinary(2), np.array([.5, 1], object), r'the number 0\.5'),
       (spaces.MultiBinary(2), [0, np.nan], 'the number nan, .* MultiBinary'),
       (spaces.Box(0, 1, (2,), np.uint8), [.2, 1], r'number 0\.2, .* uint8'),
       (spaces.Box(0, 1, (2,), np.uint8), [0, np.nan], 'number nan, .* uint8'),

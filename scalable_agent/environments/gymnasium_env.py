@@ -250,7 +250,9 @@ def _ask_spaces(level_name: str, factory: base.Factory,
       timeout_s) as level:
     found = level.call('spaces')
     level.call_last('close', _CLOSE_TIMEOUT_S)
-    return found
+  if isinstance(found, errors.UserError):
+    raise found
+  return found
 
 
 class _Level:
@@ -259,13 +261,13 @@ class _Level:
   def __init__(self, level_name: str, factory: base.Factory):
     self._name, self._env = level_name, base.build(level_name, factory)
 
-  def spaces(self) -> units.LevelSpaces:
+  def spaces(self) -> units.LevelSpaces | errors.UserError:
+    """Returns the spaces, or an error as a value: the level stays open."""
     try:
       return units.of_level(
           self._name, self._env.observation_space, self._env.action_space)
-    except BaseException:
-      self.close()
-      raise
+    except errors.UserError as e:
+      return e
 
   def close(self) -> None:
     with user_code.errors_of_close_ignored():

@@ -290,7 +290,7 @@ def check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
     num_values = space.n
   value = np.asarray(value)
   outside = (value < low) | (value >= np.add(low, num_values, dtype=np.int64))
-  if value.dtype.kind == 'f':
+  if value.dtype.kind not in 'biu':
     outside |= value % 1 != 0  # Also NaN.
   if outside.any():
     raise ValueError(f'An observation has the number {value[outside].flat[0]}, '

@@ -38,8 +38,7 @@ _ACTION_SEED = 1
 _SLOW_RESET_S = 0.02
 # A policy step of a few environments, for the order of magnitude.
 _POLICY_STEP_S = 0.001
-_CLOSE_TIMEOUT_S = 10.
-_NEVER_S = 1e6  # More seconds are an error of `setitimer`.
+_CLOSE_TIMEOUT_S, _NEVER_S = 10., 1e6  # `setitimer` refuses more seconds.
 
 
 class Part(NamedTuple):
@@ -161,8 +160,9 @@ class Trial:
   def _limited(self, method: str) -> Iterator[None]:
     """Raises TimeoutError in a method of the environment that hangs."""
     self._method = method
-    limit_s = {'step': self._step_timeout_s, 'close': _CLOSE_TIMEOUT_S}.get(
-        method, self._reset_timeout_s)
+    reset_s, step_s = self._reset_timeout_s, self._step_timeout_s
+    limit_s = {'step': step_s, 'close': min(reset_s, _CLOSE_TIMEOUT_S)}.get(
+        method, reset_s)
 
     def end(*unused_args: object) -> None:
       more_s = limit_s - self._step_timeout_s

@@ -262,7 +262,7 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   if not rank:
     for path in glob.glob(os.path.join(
         glob.escape(config.logdir), 'replay-[0-9]*')):
-      number = path.rpartition('-')[2]
+      number = os.path.basename(path).removeprefix('replay-')
       if number.isdecimal() and int(number) >= collectives.size:
         saving.remove(path, 'this part has fewer learners.')
   # Each part of a deterministic run would else begin with an empty replay.

@@ -257,7 +257,7 @@ def _run(target: Callable[..., None], args: tuple,
   CONTEXT.set_forkserver_preload([])
   os.register_at_fork(after_in_child=heed_signals)
   signal.signal(signal.SIGINT, signal.SIG_IGN)
-  # Programs of environments may be ended by this signal.
+  # Programs of environments may handle this signal.
   signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
   signal.signal(signal.SIGCONT, signal.SIG_DFL)
   # Batch systems and terminals send these signals to all processes of a run.

@@ -81,8 +81,10 @@ class Remote:
     if self._pipe.closed:
       return
     self._pipe.close()
-    self._process.join(timeout_s)
-    processes.end([self._process])
+    try:
+      self._process.join(timeout_s)
+    finally:
+      processes.end([self._process])
 
   def __enter__(self) -> 'Remote':
     return self

@@ -299,9 +299,9 @@ def evaluation_environments(
 
 
 def _put_evaluations_aside(logdir: str) -> None:
-  """Renames the evaluations of an earlier training; says so.
+  """Renames the evaluations of a training without a checkpoint; says so.
 
-  The training has no checkpoint any more. `best` counts if it has weights.
+  `best` counts if it has weights. Raises ConfigError if that is impossible.
   """
   found = ['evaluations.csv'] if evaluations.read(logdir) else []
   if files.has_checkpoint(os.path.join(logdir, 'best')):
@@ -311,8 +311,13 @@ def _put_evaluations_aside(logdir: str) -> None:
     number = 1
     while os.path.exists(aside := f'{start}-{number}{end}'):
       number += 1
-    os.rename(path, aside)
-    print(f'{path} is from an earlier training, whose checkpoint is gone: '
+    try:
+      os.rename(path, aside)
+    except OSError as e:
+      raise errors.ConfigError(
+          f'{path}, from an earlier training, cannot be renamed: {e.strerror}. '
+          'Use another --logdir.') from e
+    print(f'{path} is from an earlier training, which has no checkpoint: '
           f'renamed to {aside}.')
 
 
