@@ -732,7 +732,7 @@ class TestModeTest(absltest.TestCase):
     os.mkdir(os.path.join(self.settings['logdir'], 'best'))
     for name, text in (('best/ckpt-1.index', ''),
                        ('best/means.json', '{"ckpt-1": 9}'),
-                       ('evaluations.csv', '1,1,1,9,0,9\n2,2,2,3,0,3\n')):
+                       ('evaluations.csv', '1,0,1,9,0,9\n2,1,2,3,0,3\n')):
       with open(os.path.join(self.settings['logdir'], name), 'w') as f:
         f.write(text)
     output = self._test()
