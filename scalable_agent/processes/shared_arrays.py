@@ -115,12 +115,12 @@ def fit(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
   if value.dtype == dtype or kinds[0] not in 'iuf' or kinds[1] not in 'iuf':
     return value
   limits = np.finfo(dtype) if kinds[1] == 'f' else np.iinfo(dtype)
-  # Comparisons with inf and NaN, which others refuse, are not outside.
   outside = np.abs(value) > limits.max if kinds == 'ff' else (
       (value < limits.min) | (value > limits.max))
-  outside &= np.isfinite(value)
-  if kinds[0] == 'f' and kinds[1] != 'f':
-    outside |= ~np.isfinite(value) | (value != np.trunc(value))
+  if kinds == 'ff':  # Others refuse inf and NaN.
+    outside &= np.isfinite(value)
+  elif kinds[0] == 'f':
+    outside |= value != np.trunc(value)  # Also NaN.
   if outside.any():
     raise ValueError(
         f'An observation has the number {value[outside].flat[0]}, but its '
