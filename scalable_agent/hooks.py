@@ -41,7 +41,7 @@ class _Tracker(abc.ABC):
     self._is_resumed = has_id and files.has_checkpoint(config.logdir)
     # Earlier parts of the training, or an earlier training, have sent these.
     self._videos_sent = self._videos() if has_id else set()
-    self._num_before = len(evaluations.read(config.logdir))
+    self._frames_before = self._last_evaluated()
     self._evaluated_frames = -1
     self._num_env_frames = 0
 
@@ -67,14 +67,17 @@ class _Tracker(abc.ABC):
 
   def _has_late_evaluation(self) -> bool:
     """Continues the run of a finished training that only evaluated."""
-    done = evaluations.read(self._logdir)
-    if not self._is_resumed or len(done) <= self._num_before:
+    last = self._last_evaluated()
+    if not self._is_resumed or last <= self._frames_before:
       return False
     self._start_or_continue()
-    self._num_env_frames = done[-1].num_env_frames
-    self._evaluated_frames = done[self._num_before - 1].num_env_frames if (
-        self._num_before) else -1
+    self._num_env_frames, self._evaluated_frames = last, self._frames_before
     return True
+
+  def _last_evaluated(self) -> int:
+    """Returns the frames of the last evaluation; -1 without any."""
+    return max((e.num_env_frames for e in evaluations.read(self._logdir)),
+               default=-1)
 
   def _start_or_continue(self) -> None:
     run_id = None
@@ -82,9 +85,7 @@ class _Tracker(abc.ABC):
       with open(self._id_path, encoding='utf-8') as f:
         run_id = f.read().strip()
       # Not earlier: the run first removes lines after its checkpoint.
-      self._evaluated_frames = max(
-          (e.num_env_frames for e in evaluations.read(self._logdir)),
-          default=-1)
+      self._evaluated_frames = self._last_evaluated()
     # These settings have the values that were chosen for `auto`.
     settings = config_lib.trained_with(self._logdir)
     new_id = self._start(run_id, dataclasses.asdict(settings) if settings

@@ -339,7 +339,7 @@ MUTATIONS = (
          'not self._scores and not self._has_late_evaluation()',
          'not self._scores'),
         ('evaluations are sent again',
-         'done[self._num_before - 1].num_env_frames if', '-1 if'),
+         '= last, self._frames_before', '= last, -1'),
     )),
     dict(file='hooks', catches='test_parameters_of_a_resumed_run_stay', rows=(
         ('parameters change', 'if not run_id:', 'if True:'),

@@ -47,7 +47,8 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
     raise errors.ConfigError(
         f'video_secs cannot be used with the level {config.level_name}: videos '
         'are recorded in another process, which does not know this '
-        'environment. Name the environment as module:function.')
+        'environment. Register the environment with gymnasium in a module, and '
+        'use the level module:id.')
   # Code of a user may change the directory.
   logdir = os.path.abspath(config.logdir)
   training.train(config, hooks, addons)
