@@ -325,8 +325,8 @@ class FromZooTest(absltest.TestCase):
     self.assertIn(f'Resuming from {self._logdir}', output.getvalue())
     with self.assertRaisesRegex(
         errors.CheckpointError,
-        'does not fit this agent .* Changed: --hidden_sizes=7; before: '
-        f'--hidden_sizes={config.hidden_sizes}.$'):
+        'does not fit this agent .* Changed: --hidden_sizes=7 --total_'
+        rf'\S+; before: --hidden_sizes={config.hidden_sizes} --total_\S+.$'):
       scalable_agent.train(dataclasses.replace(
           config, hidden_sizes='7', total_environment_frames=frames + 3000))
     after = scalable_agent.load(str(self._logdir))

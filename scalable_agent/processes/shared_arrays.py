@@ -117,7 +117,7 @@ def fit(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
   limits = np.finfo(dtype) if kinds[1] == 'f' else np.iinfo(dtype)
   outside = np.abs(value) > limits.max if kinds == 'ff' else (
       (value < limits.min) | (value > limits.max))
-  if kinds == 'ff':  # Others refuse inf and NaN.
+  if kinds == 'ff':  # Integers refuse inf and NaN.
     outside &= np.isfinite(value)
   elif kinds[0] == 'f':
     outside |= value != np.trunc(value)  # Also NaN.
