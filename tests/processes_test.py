@@ -162,7 +162,6 @@ class SignalsTest(parameterized.TestCase):
     self.assertEqual(process.poll(), -signal.SIGINT)
     self.assertEqual(process.stdout.read(), '')
 
-
   def _stop_in_a_long_call(self, is_program, before=''):
     """Sends a signal while Python cannot run the handler of the signal.
 
@@ -200,8 +199,7 @@ class SignalsTest(parameterized.TestCase):
         'second signal ends the program at once.\n')
     self.assertIsNone(process.poll())
     process.terminate()
-    process.communicate()
-    self.assertEqual(process.returncode, -signal.SIGTERM)
+    self.assertEqual(process.wait(), -signal.SIGTERM)  # The call goes on.
 
   @parameterized.parameters(
       'os.dup2(os.open("/dev/full", os.O_WRONLY), 1)\n',
