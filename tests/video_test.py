@@ -494,6 +494,13 @@ class VideosTest(absltest.TestCase):
                             'videos.announce("Wrote a.")', 0, 0, 5, 5, 7)
     self.assertEqual(lines, ['Wrote a.'] * 2)
 
+  def test_a_training_without_the_packages_does_not_start(self):
+    with mock.patch.object(imageio_ffmpeg, 'get_ffmpeg_exe',
+                           side_effect=RuntimeError('No ffmpeg exe.')):
+      with self.assertRaisesRegex(errors.MissingDependencyError, r'\[video\]'):
+        videos_lib.Videos(config_lib.Config(video_secs=60.))
+      videos_lib.Videos(config_lib.Config(video_secs=60., video_format='gif'))
+
   def test_not_before_it_is_due(self):
     _, lines = self._record(
         _ANNOUNCE + 'videos.announce("Wrote a.")', 5, 7, video_secs=1e6)
@@ -673,6 +680,11 @@ MUTATIONS = (
         ('several videos of a checkpoint',
          'checkpoint_number == self._last_number\n', 'False\n'),
         ('videos are not announced', 'os.write(int', 'print(int'),
+    )),
+    dict(file='runs/videos',
+         catches='test_a_training_without_the_packages_does_not_start', rows=(
+        ('missing packages are said at the first video',
+         '    check_packages(config.video_format)\n', ''),
     )),
     dict(file='runs/videos', catches='test_not_before_it_is_due', rows=(
         ('always due', 'time.monotonic() < self._last_s + self._period_s',

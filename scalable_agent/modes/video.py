@@ -40,7 +40,7 @@ def record(config: config_lib.Config) -> list[str]:
       videos cannot be written.
     errors.UserError: a level cannot be recorded.
   """
-  check_packages(config.video_format)
+  videos.check_packages(config.video_format)
   _choose_renderers()
   tf.keras.utils.set_random_seed(config.seed)
   layers.set_compute_dtype(config.compute_dtype)
@@ -60,19 +60,6 @@ def record(config: config_lib.Config) -> list[str]:
     raise errors.ConfigError(
         f'Videos cannot be written to {config.logdir}: '
         f'{errors.reason(e)}.') from e
-
-
-def check_packages(video_format: str) -> None:
-  """Raises MissingDependencyError if videos cannot be encoded."""
-  try:
-    import imageio.v2  # noqa: F401
-    if video_format == 'mp4':
-      import imageio_ffmpeg
-      imageio_ffmpeg.get_ffmpeg_exe()
-  except (ImportError, RuntimeError) as e:
-    raise errors.MissingDependencyError(
-        'Videos need imageio and ffmpeg: pip install "scalable_agent[video]" '
-        f'({str(e).splitlines()[0]}).') from e
 
 
 def _choose_renderers() -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 
+from scalable_agent import errors
 from scalable_agent.settings import sections
 
 _END_TIMEOUT_S = 3.
@@ -38,11 +39,28 @@ def announce(text: str) -> None:
     os.write(int(os.environ[_ANNOUNCE_FD]), f'{text}\n'.encode())
 
 
+def check_packages(video_format: str) -> None:
+  """Raises MissingDependencyError if videos cannot be encoded."""
+  try:
+    import imageio.v2  # noqa: F401
+    if video_format == 'mp4':
+      import imageio_ffmpeg
+      imageio_ffmpeg.get_ffmpeg_exe()
+  except (ImportError, RuntimeError) as e:
+    raise errors.MissingDependencyError(
+        'Videos need imageio and ffmpeg: pip install "scalable_agent[video]" '
+        f'({str(e).splitlines()[0]}).') from e
+
+
 class Videos:
   """Records a video of the latest checkpoint from time to time."""
 
   def __init__(self, config: sections.AllSections):
-    """Records nothing yet; the first video is due after `video_secs`."""
+    """Records nothing yet; the first video is due after `video_secs`.
+
+    Raises MissingDependencyError if videos cannot be encoded.
+    """
+    check_packages(config.video_format)
     self._period_s = config.video_secs
     self._command = [
         sys.executable, '-c', _PROGRAM, str(os.getpid()), '--mode=video',
