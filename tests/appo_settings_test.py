@@ -73,13 +73,20 @@ class SettingsTest(parameterized.TestCase):
   def test_a_rate_by_kl_is_kept_with_a_word(self):
     make = lambda rate, schedule: config_lib.Config(
         algorithm='appo', learning_rate=rate, learning_rate_schedule=schedule)
-    self.assertIn('--learning_rate=0.002 has no effect', messages._rate_kept(
+    self.assertIn(': --learning_rate=0.002, as a resumed', messages._not_taken(
         make(.001, 'kl'), make(.002, 'kl')))
     for before, after in (
         (make(.001, 'kl'), make(.001, 'kl')),
         (make(.001, 'kl'), make(.002, 'linear')),
         (make(.001, 'linear'), make(.002, 'linear'))):
-      self.assertEqual(messages._rate_kept(before, after), '')
+      self.assertEqual(messages._not_taken(before, after), '')
+    sac = lambda first: config_lib.Config(
+        algorithm='sac', initial_temperature=first)
+    self.assertEqual(messages._not_taken(sac(.5), sac(.5)), '')
+    self.assertEqual(
+        messages._not_taken(sac(.5), sac(.25)),
+        'Without effect: --initial_temperature=0.25, as a resumed run goes on '
+        'with the values of its checkpoint.')
 
   @parameterized.parameters(
       (dict(num_actors=16), 16, 4), (dict(num_actors=10), 10, 2),

@@ -57,8 +57,7 @@ def print_start(
                clipping.said(config, actors.spec.action),
                *_about_appo(config, actors.spec.action),
                before and flag_texts.changes_said(before, config),
-               before and _not_taken(before, config),
-               before and _rate_kept(before, config)):
+               before and _not_taken(before, config)):
     if line:
       print(line)
   sharing = (' that share their policy steps'
@@ -114,23 +113,15 @@ def _without_effect(
 
 
 def _not_taken(before: config_lib.Config, config: config_lib.Config) -> str:
-  """Returns a line about first values that a resumed run does not take."""
-  names = [name for name in _FIRST_VALUES
-           if getattr(config, name) != getattr(before, name)]
-  return names and (
-      f'Without effect: {flag_texts.as_flags(config, names)}, as a resumed run '
-      'goes on with the values of its checkpoint.') or ''
-
-
-def _rate_kept(before: config_lib.Config, config: config_lib.Config) -> str:
-  """Returns a line about a learning rate that a resumed run does not take."""
-  is_by_kl = before.learning_rate_schedule == (
-      config.learning_rate_schedule) == 'kl'
-  if not is_by_kl or config.learning_rate == before.learning_rate:
-    return ''
-  return (f'--learning_rate={config.learning_rate:g} has no effect: with '
-          '--learning_rate_schedule=kl, a resumed run goes on with the rate of '
-          'its checkpoint.')
+  """Returns a line about settings that a resumed run does not take, or ''."""
+  names = [*_FIRST_VALUES]
+  if before.learning_rate_schedule == config.learning_rate_schedule == 'kl':
+    names.append('learning_rate')
+  changed = [name for name in names
+             if getattr(config, name) != getattr(before, name)]
+  return changed and (
+      f'Without effect: {flag_texts.as_flags(config, changed)}, as a resumed '
+      'run goes on with the values of its checkpoint.') or ''
 
 
 def _about_appo(config: config_lib.Config,
