@@ -6,6 +6,7 @@ import io
 import os
 import re
 import shlex
+import signal
 import sys
 import time
 import types
@@ -239,6 +240,11 @@ class ErrorsTest(parameterized.TestCase):
     self.assertEqual(e.exception.exit_code, 2)
 
 
+def _a_slow_start():
+  """Lets a process start slowly, on a busy machine."""
+  return mock.patch.object(starts, 'more_s', return_value=60.)
+
+
 class TrialTest(parameterized.TestCase):
 
   @parameterized.parameters(
@@ -246,17 +252,31 @@ class TrialTest(parameterized.TestCase):
       ('reset', r'2 seconds \(--step_timeout_s, and 1.5 s more\)'),
       ('step', r'0.5 seconds \(--step_timeout_s\)'))
   def test_an_environment_that_hangs(self, method, text):
-    with mock.patch.object(starts, 'TIMEOUT_S', 1.5), self.assertRaisesRegex(
-        errors.EnvironmentProcessError,
-        f'`{method}` did not return within {text}$') as e:
+    with mock.patch.object(starts, 'TIMEOUT_S', 1.5), _a_slow_start(), \
+        self.assertRaisesRegex(
+            errors.EnvironmentProcessError,
+            f'`{method}` did not return within {text}$') as e:
       _check(_name('Hangs'), '--step_timeout_s=.5',
              f'--environment_kwargs={{"method": "{method}"}}')
     self.assertIn(f'in {method}\n', e.exception.frames)
     self.assertIn('time.sleep(10_000)', e.exception.frames)
 
+  def test_an_environment_that_hangs_at_its_end(self):
+    def hang():
+      signal.raise_signal(signal.SIGALRM)  # At once, not after the limit.
+      time.sleep(10_000)
+
+    env = gymnasium.make('CartPole-v1')
+    with mock.patch.object(env, 'close', hang), \
+        mock.patch.object(signal, 'setitimer') as limit:
+      facts = trial.Trial('mine', lambda: env, 900., 900.).play(
+          .01, checks=False)
+    self.assertNotEmpty(facts.rewards)
+    self.assertIn(mock.call(signal.ITIMER_REAL, 10), limit.call_args_list)
+
   def test_an_environment_that_cannot_be_interrupted(self):
     with mock.patch.object(check, '_SECONDS', .1), mock.patch.object(
-        starts, 'TIMEOUT_S', .5), self.assertRaisesRegex(
+        starts, 'TIMEOUT_S', .5), _a_slow_start(), self.assertRaisesRegex(
             errors.EnvironmentProcessLostError, r'did not answer within 2.9 '
             r'seconds \(--step_timeout_s, and 2.4 s more\)'):
       _check(_name('Hangs'), '--step_timeout_s=.5',
@@ -276,18 +296,23 @@ class TrialTest(parameterized.TestCase):
   def test_the_first_reset_of_a_short_trial_does_not_count(self):
     env = mock.Mock(observation_space=gymnasium.spaces.Box(0, 1, (2,)),
                     action_space=gymnasium.spaces.Discrete(2))
-    env.step.return_value = np.zeros(2, np.float32), 1., False, False, {}
-    times = [.2, 0.]  # Something is compiled once.
+    clock, resets_s = [0.], [5., 1.]  # Something is compiled once.
 
     def reset(seed):
       del seed
-      time.sleep(times.pop(0))
+      clock[0] += resets_s.pop(0)
       return np.zeros(2, np.float32), {}
 
-    env.reset.side_effect = reset
-    facts = trial.Trial('mine', lambda: env, 9., 9.).play(.01, checks=False)
-    self.assertEqual(facts.num_resets, 1)
-    self.assertLess(facts.reset_s, .1)
+    def step(action):
+      del action
+      clock[0] += .25
+      return np.zeros(2, np.float32), 1., False, False, {}
+
+    env.reset.side_effect, env.step.side_effect = reset, step
+    with mock.patch.object(
+        trial, 'time', types.SimpleNamespace(monotonic=lambda: clock[0])):
+      facts = trial.Trial('mine', lambda: env, 9., 9.).play(2., checks=False)
+    self.assertEqual((facts.num_resets, facts.reset_s), (1, 1.))
     self.assertGreater(len(facts.rewards), 1)
     self.assertIsNone(facts.checker)
 
@@ -490,6 +515,11 @@ MUTATIONS = (
          rows=(
         ('steps have as much time as resets', "{'step': step_s, ", '{'),
         ('resets have no limit', "with self._limited('reset'):", 'if True:'),
+    )),
+    dict(file='environments/trial',
+         catches='test_an_environment_that_hangs_at_its_end', rows=(
+        ('closing has as much time as resets',
+         ", 'close': min(reset_s, _CLOSE_TIMEOUT_S)", ''),
     )),
     dict(file='processes/remote',
          catches='test_an_environment_that_cannot_be_interrupted', rows=(
