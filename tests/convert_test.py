@@ -144,6 +144,7 @@ class ConvertTest(parameterized.TestCase):
         buffer='advanced').replace('LunarLander-v2', 'PongNoFrameskip-v4'))
     self._check(config, level_name='ALE/Pong-v5', num_action_repeats=4,
                 total_environment_frames=4_000_000, agent='nature',
+                reward_clipping='abs_one', fire_on_reset=True,
                 eval_every_frames=25_600)
     self.assertIn('64 channels', comments[
         'policy.model.encoder_hidden_size_list'])
@@ -262,14 +263,14 @@ class ConvertTest(parameterized.TestCase):
         unroll_length=10, updates_per_step=0.5, updates_per_call=20,
         critic_learning_rate=7e-4, learning_rate=1e-4,
         temperature_learning_rate=1e-4, discounting=0.95,
-        target_update_rate=0.1, target_update_period=1, min_replay_steps=500,
+        target_update_rate=0.1, target_update_period=1, min_replay_steps=2000,
         batch_size=32, clip_gradient_norm=0.5, initial_temperature=0.5,
         hidden_sizes='256,256,256', replay_steps=4000,
         total_environment_frames=100_000, eval_num_episodes=5,
         # 5000 updates at half an update for each step.
         eval_every_frames=10_000)
     self.assertEqual(comments.keys(), {
-        'policy_loss_addons', 'log_dir', 'env_fn', 'target_entropy'})
+        'args', 'policy_loss_addons', 'log_dir', 'env_fn', 'target_entropy'})
     self.assertIn('--target_entropy_ratio=0.98', comments['target_entropy'])
     self.assertIn('divide --epsilon_mean', self._pytorchrl('MPO')[1][
         'kl_mean_constraint, kl_var_constraint'])
@@ -351,17 +352,26 @@ class ConvertTest(parameterized.TestCase):
   def test_positional_arguments(self, text, expected):
     config, comments = self._convert(text)
     self._check(config, **expected)
-    self.assertContainsSubset(comments, ['env_fn', 'target_entropy'])
+    self.assertContainsSubset(comments, [
+        'env_fn' if 'VecEnv' in text else 'env_kwargs.env_id',
+        'target_entropy'])
 
   @parameterized.parameters(
       ("'env_id': 'PongNoFrameskip-v4', 'clip_rewards': True, "
        "'sticky_actions': True, 'episodic_life': False, 'seed': 7", dict(
            level_name='ALE/Pong-v5', num_action_repeats=4,
            reward_clipping='abs_one', repeat_action_probability=0.25,
-           life_loss_ends_episode=False, seed=7,
+           life_loss_ends_episode=False, seed=7, fire_on_reset=True,
+           max_episode_frames=18_000,
            total_environment_frames=400, eval_every_frames=20_000)),
-      ("'env_id': 'PongNoFrameskip-v4'", dict(
-          reward_clipping='none', num_action_repeats=4)),
+      ("'env_id': 'PongNoFrameskip-v4', 'max_episode_steps': 900", dict(
+          reward_clipping='none', num_action_repeats=4,
+          repeat_action_probability=0., max_episode_frames=108_000)),
+      # The old id has sticky actions already.
+      ("'env_id': 'PongNoFrameskip-v0', 'sticky_actions': False", dict(
+          level_name='ALE/Pong-v5', repeat_action_probability=0.25)),
+      ("'env_id': 'CartPole-v0'", dict(
+          level_name='CartPole-v0', fire_on_reset=False)),
       ("'env_id': 'Pendulum-v1', 'frame_skip': 2", dict(
           num_action_repeats=2, total_environment_frames=200,
           eval_every_frames=10_000)),
@@ -426,9 +436,20 @@ class ConvertTest(parameterized.TestCase):
         'decentralized_update_execution')
     _, comments = self._convert(
         'SAC.create_factory()\nScheme(algorithm, actor, storage, '
-        f"environments, {', '.join(f'{name}=1' for name in names)})")
-    self.assertEqual(comments.keys(), {*names, 'env_fn', 'target_entropy'})
+        f"environments, {', '.join(f'{name}=2' for name in names)})")
+    self.assertEqual(
+        comments.keys(), {*names, 'env_kwargs.env_id', 'target_entropy'})
     self.assertEmpty([x for x in comments.values() if 'not known' in x])
+    self.assertIn('divide --updates_per_step', comments['num_col_workers'])
+    _, comments = self._convert(
+        'SAC.create_factory()\nScheme(num_col_workers=1)')
+    self.assertNotIn('num_col_workers', comments)
+
+  def test_defaults_of_arguments_are_said(self):
+    _, comments = self._convert(
+        'parser.add_argument("--lr", default=1.0)\nSAC.create_factory()')
+    self.assertIn('not those of a command line', comments['args'])
+    self.assertIn('add --level_name=ID', comments['env_kwargs.env_id'])
 
   def test_all_arguments_of_the_factories_are_known(self):
     for name, more in (
@@ -597,9 +618,16 @@ MUTATIONS = (
         ('the average moves slowly', '1 - number(value)', 'number(value)'),
         ('updates per step of one environment',
          'updates / (every * num_environments)', 'updates / every'),
-        ('steps of one environment', 'int(number(value)) * num_environments',
-         'int(number(value))'))),
-    dict(file='compat/from_pytorchrl', catches=(
+        ('steps of one environment',
+         "'replay_steps': int(number(value)) * num_environments",
+         "'replay_steps': int(number(value))"),
+        ('the first steps are those of one environment',
+         "'min_replay_steps': int(number(value)) * num_environments",
+         "'min_replay_steps': int(number(value))"))),
+    dict(file='compat/converted', catches=(
+        'ConvertTest.test_environments_of_pytorchrl2'), rows=(
+        ('old ids without sticky actions', "match[3] == '0'", 'False'),)),
+    dict(file='compat/pytorchrl_signatures', catches=(
         'ConvertTest.test_positional_arguments2'), rows=(
         ('another order of arguments', "update_every start_steps '\n    'max",
          "start_steps update_every '\n    'max"),)),

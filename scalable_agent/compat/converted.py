@@ -15,10 +15,9 @@ Rule: TypeAlias = str | Callable[[expressions.Value], dict[str, object]]
 
 FRAME_STACK = ('Atari games have four frames in an observation, and no other '
                'level stacks frames.')
-_OLD_ATARI = re.compile(r'\A(\w+?)(NoFrameskip|Deterministic)-v[04]\Z')
+_OLD_ATARI = re.compile(r'\A(\w+?)(NoFrameskip|Deterministic)-v([04])\Z')
 _NEW_VERSIONS = {'LunarLander-v2': 'LunarLander-v3',
-                 'LunarLanderContinuous-v2': 'LunarLanderContinuous-v3',
-                 'CartPole-v0': 'CartPole-v1'}
+                 'LunarLanderContinuous-v2': 'LunarLanderContinuous-v3'}
 
 
 @dataclasses.dataclass
@@ -62,10 +61,16 @@ def number(value: expressions.Value) -> float:
 
 
 def level(value: expressions.Value) -> dict[str, object]:
-  """Returns the flag of an id of gym, or of a list of ids."""
+  """Returns the flags of an id of gym, or of a list of ids."""
   names = value if isinstance(value, list) else [value]
   if not names or not all(isinstance(name, str) for name in names):
     raise ValueError(value)
+  old = [match for name in names if (match := _OLD_ATARI.match(str(name)))]
+  # The old ids have sticky actions in version 0 only.
+  sticky = {match[3] == '0' for match in old}
+  if len(sticky) > 1:
+    raise ValueError(value)
   return {'level_name': ','.join(
       _OLD_ATARI.sub(r'ALE/\1-v5', _NEW_VERSIONS.get(name, name))
-      for name in map(str, names))}
+      for name in map(str, names))} | (
+          {'repeat_action_probability': 0.25} if True in sticky else {})

@@ -79,8 +79,8 @@ _RULES: dict[str, converted.Rule] = {
     'env.evaluator_env_num': _EVALUATION,
     'env.stop_value': _END,
     'env.frame_stack': converted.FRAME_STACK,
-    'env.rew_clip': 'Rewards are clipped with --reward_clipping=abs_one, to '
-                    '[-1, 1]; other clips belong into the environment.',
+    'env.rew_clip': 'DI-engine raises the rewards of BipedalWalker to -10 at '
+                    'least: do this in a wrapper of the environment.',
     'env.act_scale': 'Continuous actions always have the range of the level.',
     'env.replay_path': 'Videos are recorded with --mode=video.',
     'policy.type': lambda value: {},
@@ -202,7 +202,8 @@ def _convert(settings: dict[str, expressions.Value],
   shape = settings.get('policy.model.obs_shape')
   if level.startswith('ALE/'):
     del flags['hidden_sizes']
-    flags['agent'] = 'nature'
+    flags |= {'agent': 'nature', 'reward_clipping': 'abs_one',
+              'fire_on_reset': 'true'}
   if level.startswith('ALE/') or isinstance(shape, list) and len(shape) == 3:
     result.notes['policy.model.encoder_hidden_size_list'] = _FRAMES
   _add_clip(result, clip_type, clip_value)

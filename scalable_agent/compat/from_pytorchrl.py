@@ -9,72 +9,13 @@ import math
 
 from scalable_agent.compat import converted
 from scalable_agent.compat import expressions
+from scalable_agent.compat import pytorchrl_signatures as signatures
 from scalable_agent.compat import reading
 from scalable_agent.compat.converted import number
 
 _ALGORITHMS = ('DDQN', 'DDPG', 'TD3', 'SAC', 'MPO')
 _STORAGES = ('ReplayBuffer', 'NStepReplayBuffer', 'PERBuffer', 'EREBuffer',
              'HERBuffer')
-_TWO_RATES = (
-    'lr_q lr_pi gamma polyak num_updates test_every update_every start_steps '
-    'max_grad_norm mini_batch_size num_test_episodes target_update_interval '
-    'policy_loss_addons')
-_PRIORITIES = 'n_step epsilon alpha beta default_error'
-# The arguments of `create_factory`, and of `Scheme` and `Learner`.
-_ARGUMENTS = {
-    'DDQN': 'lr gamma polyak num_updates update_every test_every start_steps '
-            'max_grad_norm mini_batch_size num_test_episodes epsilon_decay '
-            'initial_epsilon target_update_interval policy_loss_addons',
-    'DDPG': _TWO_RATES,
-    'TD3': _TWO_RATES,
-    'SAC': 'lr_q lr_pi lr_alpha gamma polyak num_updates test_every '
-           'update_every start_steps max_grad_norm initial_alpha '
-           'mini_batch_size num_test_episodes target_update_interval '
-           'policy_loss_addons',
-    'MPO': 'lr_q lr_pi gamma polyak num_updates test_every update_every '
-           'start_steps mini_batch_size num_test_episodes '
-           'target_update_interval dual_constraint kl_mean_constraint '
-           'kl_var_constraint kl_constraint alpha_scale alpha_mean_scale '
-           'alpha_var_scale alpha_mean_max alpha_var_max alpha_max '
-           'mstep_iterations sample_action_num max_grad_norm '
-           'policy_loss_addons',
-    'OffPolicyActor':
-        'input_space action_space algorithm_name noise restart_model '
-        'sequence_overlap recurrent_net_kwargs recurrent_net '
-        'obs_feature_extractor obs_feature_extractor_kwargs '
-        'act_feature_extractor act_feature_extractor_kwargs '
-        'common_feature_extractor common_feature_extractor_kwargs num_critics',
-    'ReplayBuffer': 'size',
-    'NStepReplayBuffer': 'size n_step',
-    'PERBuffer': f'size {_PRIORITIES}',
-    'EREBuffer': f'size {_PRIORITIES} eta cmin',
-    'HERBuffer': f'size her_function {_PRIORITIES} eta cmin',
-    'VecEnv': 'env_fn env_kwargs vec_env_size log_dir info_keywords',
-    'Scheme': 'algo_factory actor_factory storage_factory train_envs_factory '
-              'test_envs_factory num_col_workers col_compress_data '
-              'col_workers_communication col_workers_resources '
-              'col_preemption_thresholds num_grad_workers grad_compress_data '
-              'grad_workers_communication grad_workers_resources local_device '
-              'decentralized_update_execution',
-    'Learner': 'scheme target_steps log_dir'}
-# Arguments that pass what another call has made.
-_PASSED_ON = ('input_space', 'action_space', 'algorithm_name', 'algo_factory',
-              'actor_factory', 'storage_factory', 'train_envs_factory',
-              'test_envs_factory', 'scheme')
-_DEFAULTS: dict[str, expressions.Value] = {
-    'lr_q': 1e-4, 'lr_pi': 1e-4, 'gamma': 0.99, 'polyak': 0.995,
-    'num_updates': 50, 'update_every': 50, 'test_every': 5000,
-    'start_steps': 1000, 'max_grad_norm': 0.5, 'mini_batch_size': 64,
-    'num_test_episodes': 5, 'target_update_interval': 1}
-_OWN_DEFAULTS: dict[str, dict[str, expressions.Value]] = {
-    'DDQN': {'lr_q': None, 'lr_pi': None, 'lr': 1e-4, 'start_steps': 20000,
-             'initial_epsilon': 1.0, 'epsilon_decay': 0.999},
-    'DDPG': {'lr_q': 1e-3},
-    'TD3': {'mini_batch_size': 100},
-    'SAC': {'lr_alpha': 1e-4, 'initial_alpha': 1.0},
-    'MPO': {'max_grad_norm': 0.1, 'dual_constraint': 0.1,
-            'kl_mean_constraint': 0.01, 'kl_var_constraint': 1e-4,
-            'sample_action_num': 64}}
 _OWN_FLAGS: dict[str, dict[str, object]] = {
     'DDQN': {'double_q': 'false'}, 'DDPG': {}, 'TD3': {}, 'SAC': {},
     'MPO': {'exact_temperature': 'true', 'scale_from_state': 'false'}}
@@ -88,7 +29,6 @@ _RULES: dict[str, converted.Rule] = {
     'gamma': 'discounting',
     'polyak': lambda value: {
         'target_update_rate': round(1 - number(value), 12)},
-    'start_steps': 'min_replay_steps',
     'mini_batch_size': 'batch_size',
     'max_grad_norm': 'clip_gradient_norm',
     'target_update_interval': 'target_update_period',
@@ -103,10 +43,9 @@ _RULES: dict[str, converted.Rule] = {
     'kl_var_constraint': 'epsilon_scale',
     'kl_constraint': 'For discrete actions, this is --epsilon_mean.',
     'sample_action_num': 'num_samples',
-    'alpha_scale': _MULTIPLIER, 'alpha_mean_scale': _MULTIPLIER,
-    'alpha_var_scale': _MULTIPLIER, 'alpha_mean_max': _MULTIPLIER,
-    'alpha_var_max': _MULTIPLIER, 'alpha_max': _MULTIPLIER,
-    'mstep_iterations': _MULTIPLIER,
+    **dict.fromkeys((
+        'alpha_scale', 'alpha_mean_scale', 'alpha_var_scale', 'alpha_mean_max',
+        'alpha_var_max', 'alpha_max', 'mstep_iterations'), _MULTIPLIER),
     'reward_scaling': 'reward_scale',
     'policy_loss_addons': 'Write the term as a function of the agent and the '
                           'data, and name the function with '
@@ -127,12 +66,11 @@ _ACTOR_RULES: dict[str, converted.Rule] = {
     'sequence_overlap': 'With --use_lstm, sequences of --sequence_length '
                         'begin every --unroll_length steps: half of the length '
                         'for 0.5.',
-    'obs_feature_extractor': 'Choose a network with --agent.',
-    'obs_feature_extractor_kwargs': 'Choose a network with --agent.',
-    'act_feature_extractor': 'A critic sees action and observation.',
-    'act_feature_extractor_kwargs': 'A critic sees action and observation.',
-    'common_feature_extractor': 'Choose layers with --hidden_sizes.',
-    'common_feature_extractor_kwargs': 'Choose layers with --hidden_sizes.'}
+    **{f'{name}_feature_extractor{end}': text for end in ('', '_kwargs')
+       for name, text in (
+           ('obs', 'Choose a network with --agent.'),
+           ('act', 'A critic sees action and observation.'),
+           ('common', 'Choose layers with --hidden_sizes.'))}}
 _ONE_CRITIC = 'With ddqn, ddpg and mpo, there is one critic, as there.'
 _NO_NOISE = 'Only ddpg and td3 add noise to actions.'
 _OWN_ACTOR_RULES: dict[str, dict[str, converted.Rule]] = {
@@ -161,14 +99,15 @@ _ENVIRONMENT_RULES: dict[str, converted.Rule] = {
               '--level_name.',
     'log_dir': 'The directory of a run is --logdir.',
     'info_keywords': 'Values of info are not written.',
-    'env_kwargs.env_id': converted.level, 'env_kwargs.frame_skip':
-        lambda value: {'num_action_repeats': max(int(number(value)), 1)},
+    'env_kwargs.env_id': converted.level,
+    'env_kwargs.frame_skip': lambda value: {
+        'num_action_repeats': max(int(number(value)), 1)},
     'env_kwargs.frame_stack': converted.FRAME_STACK,
     'env_kwargs.episodic_life': 'life_loss_ends_episode',
     'env_kwargs.clip_rewards': lambda value: {
         'reward_clipping': 'abs_one' if value else 'none'},
     'env_kwargs.sticky_actions': lambda value: {
-        'repeat_action_probability': 0.25 if value else 0.0},
+        'repeat_action_probability': 0.25} if value else {},
     'env_kwargs.max_episode_steps': 'See --environment_kwargs, and for Atari '
                                     'games --max_episode_frames.',
     'env_kwargs.reward_delay': 'Delayed rewards need an environment of your '
@@ -179,7 +118,10 @@ _COLLECTORS = ('Environments run in the threads of --num_actor_groups, or with '
 _LEARNERS = ('Several learners (--num_learners) always apply the mean of their '
              'gradients, each learner to its own weights.')
 _SCHEME_RULES: dict[str, converted.Rule] = {
-    'num_col_workers': _COLLECTORS,
+    'num_col_workers': 'Each worker has vec_env_size environments: multiply '
+                       '--num_actors, --replay_steps, --min_replay_steps and '
+                       '--eval_every_frames by the number of workers, and '
+                       'divide --updates_per_step by this number.',
     'col_workers_communication': _COLLECTORS,
     'col_workers_resources': 'Resources are --num_cpus_per_actor_worker.',
     'col_compress_data': 'Unrolls are compressed with --pack=zlib.',
@@ -196,6 +138,9 @@ _SCHEME_RULES: dict[str, converted.Rule] = {
 def convert(file: reading.File) -> converted.Converted | None:
   """Returns flags and notes; None if no algorithm is made in the file."""
   notes: dict[str, str] = {}
+  if any(call.function.endswith('.add_argument') for call in file.calls):
+    notes['args'] = ('Values are the defaults of add_argument, not those of a '
+                     'command line or of a file that the program reads.')
   found = _calls(file.calls, notes)
   name = _first(found, _ALGORITHMS, notes)
   if not name:
@@ -203,10 +148,10 @@ def convert(file: reading.File) -> converted.Converted | None:
   result = converted.Converted(
       {'algorithm': name.lower(), 'hidden_sizes': '256,256,256'}
       | _OWN_FLAGS[name], notes)
-  arguments = _DEFAULTS | _OWN_DEFAULTS[name] | found[name]
+  arguments = signatures.DEFAULTS | signatures.OWN_DEFAULTS[name] | found[name]
   num_environments = _add_environment(result, found.get('VecEnv', {}))
   repeats = int(number(result.flags['num_action_repeats']))
-  _add_algorithm(result, name, arguments)
+  _add_algorithm(result, name, arguments, num_environments)
   storage = _first(found, _STORAGES, notes)
   _add_cadence(result, arguments | {
       'n_step': found.get(storage, {}).get('n_step', 1)},
@@ -214,7 +159,10 @@ def convert(file: reading.File) -> converted.Converted | None:
   result.apply(found.get('OffPolicyActor', {}),
                _ACTOR_RULES | _OWN_ACTOR_RULES[name])
   _add_storage(result, storage, found.get(storage, {}), num_environments)
-  result.apply(found.get('Scheme', {}), _SCHEME_RULES)
+  scheme = found.get('Scheme', {})
+  if scheme.get('num_col_workers') == 1:
+    scheme.pop('num_col_workers')
+  result.apply(scheme, _SCHEME_RULES)
   result.apply(found.get('Learner', {}), {
       'target_steps': lambda value: {
           'total_environment_frames': int(number(value)) * repeats},
@@ -230,13 +178,12 @@ def _calls(calls: list[reading.Call], notes: dict[str, str]
     owner, _, method = call.function.rpartition('.')
     is_factory = method == 'create_factory'
     name = owner.rpartition('.')[-1] if is_factory else method
-    if is_factory and name not in _ARGUMENTS:
+    if is_factory and name not in signatures.ARGUMENTS:
       notes[call.function] = 'This class is not known: no flag was made.'
     elif is_factory or name in ('Scheme', 'Learner'):
-      arguments = {
-          key: value
-          for key, value in call.named(_ARGUMENTS[name].split()).items()
-          if key not in _PASSED_ON}
+      known = signatures.ARGUMENTS[name].split()
+      arguments = {key: value for key, value in call.named(known).items()
+                   if key not in signatures.PASSED_ON}
       if found.setdefault(name, arguments) != arguments:
         notes[call.function] = (
             'The file has several such calls: the first call was converted.')
@@ -267,14 +214,19 @@ def _add_environment(result: converted.Converted,
   flags.setdefault('num_action_repeats', 4 if is_atari else 1)
   if is_atari:
     flags.setdefault('reward_clipping', 'none')
+    flags['fire_on_reset'] = 'true'
+    if 'env_kwargs.max_episode_steps' not in kwargs:
+      flags['max_episode_frames'] = 4500 * int(
+          number(flags['num_action_repeats']))
   if 'level_name' not in flags:
-    result.notes.setdefault(
-        'env_fn', 'The file names no level: add --level_name=ID.')
+    result.notes['env_kwargs.env_id'] = (
+        'The file names no level: add --level_name=ID.')
   return num_environments
 
 
 def _add_algorithm(result: converted.Converted, name: str,
-                   arguments: dict[str, expressions.Value]) -> None:
+                   arguments: dict[str, expressions.Value],
+                   num_environments: int) -> None:
   settings = {key: value for key, value in arguments.items()
               if key not in ('num_updates', 'update_every', 'test_every')}
   if settings.get('policy_loss_addons') == []:
@@ -298,7 +250,11 @@ def _add_algorithm(result: converted.Converted, name: str,
         'number of parts.')
     result.notes['kl_var_constraint, sample_action_num'] = (
         'Discrete: remove --epsilon_scale, --num_samples, --scale_from_state.')
-  result.apply(settings, _RULES | (_DDQN_RULES if name == 'DDQN' else {}))
+  result.apply(settings, _RULES | {
+      # There, steps of each environment.
+      'start_steps': lambda value: {
+          'min_replay_steps': int(number(value)) * num_environments}} | (
+              _DDQN_RULES if name == 'DDQN' else {}))
 
 
 def _add_cadence(result: converted.Converted,
