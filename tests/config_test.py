@@ -121,7 +121,8 @@ _REFUSED = {
                            (1.1, 'must be between 0')],
     'initial_scale': [(0, 'must be between 1e-6'), (7.4, 'must be between')],
     'target_entropy_per_part': [(math.inf, 'must be finite')],
-    'num_gpus_per_learner': [(-2, 'must be at least -1')],
+    'num_gpus_per_learner': [
+        (value, 'must be -1, 0 or 1: a learner') for value in (-2, 2)],
     'environment_kwargs': [(value, 'must be a JSON object, such as {"size": 5}')
                            for value in ('[1]', 'size=5')],
     'task': [(-2, 'must be at least -1'), (1, 'must be 0 for the only')]}

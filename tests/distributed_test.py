@@ -785,8 +785,8 @@ class ProgramTest(_ProgramTest):
                              '--num_cpus_per_learner=64', '--actor_timeout_s=2')
     self.assertEqual(code, 75, output)
     self.assertRegex(output, '^scalable_agent: There was no room for 1 '
-                     'learners within 2 s .*, with 64 CPUs each. The '
-                     'cluster has 4 CPUs')
+                     'learners within 2 s .*, with 64 CPUs and 0 GPUs each '
+                     '.*. The cluster has 4 CPUs')
 
   @pytest.mark.storm
   def test_a_cluster_of_its_own(self):

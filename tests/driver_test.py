@@ -27,10 +27,26 @@ from scalable_agent.distributed import learner_worker
 from scalable_agent.distributed import learners
 
 
+class NumActorWorkersTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ([16.], 1, 7), ([3., 3., 3.], 1, 2), ([3., 3., 3.], 2, 2), ([], 1, 1),
+      ([2., 2.], 2, 2), ([64.], 1, 20), ([30.] * 4 + [2.], 1, 20))
+  def test_each_worker_fits_on_a_machine(self, cpus, num_learners, expected):
+    nodes = [dict(Alive=True, Resources={'CPU': n}) for n in cpus] + [
+        dict(Alive=False, Resources={'CPU': 64.}),
+        dict(Alive=True, Resources={})]
+    config = config_lib.Config(
+        ray_address='auto', num_actors=20, num_learners=num_learners,
+        batch_size=2)
+    with mock.patch.object(cluster.ray, 'nodes', return_value=nodes):
+      self.assertEqual(cluster.num_actor_workers(config), expected)
+
+
 class LearnerWorkerTest(absltest.TestCase):
 
   def test_a_training_that_hangs_is_silent(self):
-    worker = learner_worker.LearnerWorker(config_lib.Config(), 0, '')
+    worker = learner_worker.LearnerWorker(config_lib.Config(), 0, '', '')
     time.sleep(0.2)
     text, silent_s = worker.output()
     self.assertEmpty(text)
@@ -39,7 +55,7 @@ class LearnerWorkerTest(absltest.TestCase):
     self.assertLess(worker.output()[1], silent_s)
 
   def test_output_is_taken_once(self):
-    worker = learner_worker.LearnerWorker(config_lib.Config(), 0, '')
+    worker = learner_worker.LearnerWorker(config_lib.Config(), 0, '', '')
     print('one', file=worker._output)
     print('two', file=worker._output)
     self.assertEqual(worker.output()[0], 'one\ntwo\n')
@@ -47,7 +63,7 @@ class LearnerWorkerTest(absltest.TestCase):
 
   def test_the_directory_must_be_shared(self):
     worker = learner_worker.LearnerWorker(
-        config_lib.Config(logdir='/a'), 0, '/no/such')
+        config_lib.Config(logdir='/a'), 0, '/no/such', '')
     with self.assertRaisesRegex(
         errors.ConfigError, 'does not see a file .* to --logdir=/a: use a '
         'directory that all machines share.$'):
@@ -55,7 +71,7 @@ class LearnerWorkerTest(absltest.TestCase):
 
   def test_all_learners_have_the_same_versions(self):
     first, second = (learner_worker.LearnerWorker(
-        config_lib.Config(), rank, self.create_tempfile().full_path)
+        config_lib.Config(), rank, self.create_tempfile().full_path, '')
                      for rank in range(2))
     host, found = first.versions()
     learning = mock.Mock()
@@ -73,8 +89,8 @@ class LearnerWorkerTest(absltest.TestCase):
           second.run([], None, (name, {**found, 'numpy': '0.1'}))
 
   def test_reports_go_to_the_first_learner(self):
-    first, second = (learner_worker.LearnerWorker(config_lib.Config(), rank, '')
-                     for rank in range(2))
+    first, second = (learner_worker.LearnerWorker(
+        config_lib.Config(), rank, '', '') for rank in range(2))
     for counts in {'workers': 1}, {'workers': 2}:
       second._reports.add(reports.Report(['a', 'b'], {1: counts}))
     first._reports.add(reports.Report(['c'], {}))
@@ -195,7 +211,7 @@ class LearnersTest(parameterized.TestCase):
     stop = threading.Event()
     stop.set()
     with self.assertRaisesRegex(
-        learners.LearnerLost, 'did not end within 60 s'):
+        learners.LearnerLost, r'did not end within 600 s \(--hang_timeout_s'):
       self.learners.run_to_end(stop)
 
   def test_learners_save_if_nothing_can_be_printed(self):
@@ -649,9 +665,17 @@ MUTATIONS = (
         ('versions are not compared',
          '    descriptions.check_versions(*first)\n', ''),
     )),
+    dict(file='distributed/cluster',
+         catches='NumActorWorkersTest.test_each_worker_fits_on_a_machine1',
+         rows=(
+        ('workers over several machines',
+         'sum(n // config.num_cpus_per_actor_worker for n in cpus)',
+         'sum(cpus) // config.num_cpus_per_actor_worker'),
+    )),
     dict(file='distributed/learners',
          catches='test_a_learner_that_does_not_end', rows=(
-        ('learners that do not end', '> _STOP_TIMEOUT_S:', '> 1e9:'),
+        ('learners that do not end', 'stopping_s > timeout_s:',
+         'stopping_s > 1e9:'),
     )),
     dict(file='distributed/hosts', catches='test_a_file_of_another_user',
          rows=(

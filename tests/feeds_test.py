@@ -405,6 +405,19 @@ class ResumeTest(parameterized.TestCase):
         (path.name for path in directory.glob('replay*')),
         ['replay', 'replay-1x', 'replay-2026-10-03'])
 
+  def test_a_start_that_fails_keeps_the_replays_of_all_learners(self):
+    learner = _Learner(2)
+    self._train(learner)
+    other = pathlib.Path(self.logdir) / 'replay-1'
+    other.mkdir()
+    (other / 'state.npz').touch()
+    with mock.patch.object(
+        sources.replay_lib.Replay, 'load',
+        side_effect=errors.CheckpointError('No.')
+    ), self.assertRaisesRegex(errors.CheckpointError, 'No.'):
+      self._train(learner)
+    self.assertTrue(other.exists())
+
   def test_a_replay_without_a_checkpoint_is_not_used(self):
     self._train(_Learner(2))
     learner = _Learner(2)
@@ -1003,8 +1016,15 @@ class DeterministicTest(tf.test.TestCase):
 MUTATIONS = (
     dict(file='learning/sources',
          catches='test_replays_of_learners_that_are_gone_are_not_kept', rows=(
-        ('one learner too many', 'int(number) >= collectives.size',
-         'int(number) > collectives.size'),
+        ('one learner too many', 'int(number) >= num_learners',
+         'int(number) > num_learners'),
+    )),
+    dict(file='learning/sources', catches=(
+        'test_a_start_that_fails_keeps_the_replays_of_all_learners'), rows=(
+        ('a start that fails removes replays',
+         '  try:\n    # Settings may change',
+         '  _remove_replays_of_others(config.logdir, place.collectives.size)\n'
+         '  try:\n    # Settings may change'),
     )),
     dict(file='learning/sources',
          catches='test_the_replay_of_another_run_stays_as_it_is', rows=(

@@ -441,6 +441,17 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
     other = _loss(algorithm, transitions._replace(next_observation=changed))
     self.assertNotAllClose(one.by_group[critic], other.by_group[critic])
 
+  def test_logged_values_are_not_rescaled(self):
+    algorithm, transitions = _make('rescaled'), _transitions('rescaled')
+    network = [v.numpy() for v in algorithm.groups['agent']]
+    q = np.float64(_take(
+        _dense(network, transitions.observation), transitions.action))
+    exact = np.sign(q) * (((np.sqrt(
+        1 + .004 * (np.abs(q) + 1.001)) - 1) / .002)**2 - 1)
+    self.assertAllClose(
+        _loss(algorithm, transitions).means['mean_q'], np.mean(exact))
+    self.assertNotAllClose(np.mean(exact), np.mean(q))
+
   def test_td3_computes_no_policy_loss_that_is_not_due(self):
     algorithm = _make('td3')
     loss = _loss(algorithm, _transitions('td3'), groups=('critic',))
@@ -884,6 +895,9 @@ class MakeTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='algorithms/ddqn',
+         catches='test_logged_values_are_not_rescaled', rows=(
+        ('rescaled values are logged', 'q_learning.not_rescaled(q)', 'q'),)),
     dict(file='algorithms/ddqn',
          catches='test_losses_errors_and_gradients_rescaled_weighted', rows=(
         ('values of the target not scaled back',

@@ -556,8 +556,8 @@ MUTATIONS = (
     dict(file='algorithms/ddqn',
          catches='test_unknown_steps_do_not_lower_the_mean_value', rows=(
         ('unknown steps count',
-         'tf.reduce_mean(q), share_known)',
-         'tf.reduce_mean(q), 1.0)'),
+         'tf.reduce_mean(value), share_known)',
+         'tf.reduce_mean(value), 1.0)'),
     )),
     dict(file='replay/starts', catches='test_learners_see_what_actors_saw1',
          rows=(

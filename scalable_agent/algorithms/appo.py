@@ -14,7 +14,8 @@ are V-trace's, computed anew in each pass:
            - entropy_cost mean(H(pi)) + kl_cost mean(KL(mu, pi))
 
 where `s` is the standard deviation of returns with `--normalise_returns`, else
-1. If `pi = mu`, `A` is the generalised advantage estimate (arXiv 1506.02438).
+1. If `pi = mu`, and the bounds of V-trace's weights are at least 1, `A` is the
+generalised advantage estimate (arXiv 1506.02438).
 
 With a target policy `pi'`, an older copy of `pi`, the clip is about `pi'`, as
 in IMPACT (Luo et al. 2020, arXiv 1912.00167). In the surrogate, `rho` becomes

@@ -16,9 +16,10 @@ logarithm of the policy loss `-sum(log * advantage)`:
     epsilon:   R_t,  R_t - V(x_t),                          log(pi + 1e-6)
     none:      R_t,  R_t - V(x_t),                                    log pi
 
-If `pi = mu`, all variants are equal, up to the epsilon. According to the paper,
-one_step has no off-policy correction of the baseline, and an importance weight
-on each advantage. We clip this weight as V-trace does, which is our reading.
+If `pi = mu`, lambda is 1 and all bounds are at least 1, all variants are equal,
+up to the epsilon. According to the paper, one_step has no off-policy correction
+of the baseline, and an importance weight on each advantage. We clip this weight
+as V-trace does, which is our reading.
 All variants have the entropy loss of `pi`.
 """
 

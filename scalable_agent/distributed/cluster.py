@@ -286,9 +286,14 @@ def num_actor_workers(config: config_lib.Config) -> int:
   """Returns `config.num_actor_workers`; if unset, as many as CPUs allow."""
   if config.num_actor_workers:
     return config.num_actor_workers
-  room = (int(ray.cluster_resources().get('CPU', 0))
-          - config.num_learners * config.num_cpus_per_learner
-          ) // config.num_cpus_per_actor_worker
+  cpus = [int(node['Resources'].get('CPU', 0)) for node in ray.nodes()
+          if node['Alive']]
+  for _ in range(config.num_learners):
+    cpus.sort()
+    if cpus and cpus[-1] >= config.num_cpus_per_learner:
+      cpus[-1] -= config.num_cpus_per_learner
+  # A worker must fit on one machine.
+  room = sum(n // config.num_cpus_per_actor_worker for n in cpus)
   return min(max(room, config.num_learners), config.num_actors)
 
 

@@ -17,8 +17,9 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 
 # Packages whose version changes how environments and networks behave.
-_PACKAGES = ('ale-py', 'dm-tree', 'gymnasium', 'gymnasium-robotics', 'keras',
-             'minigrid', 'mujoco', 'numpy', 'tensorflow', 'vizdoom')
+_PACKAGES = ('ale-py', 'box2d', 'dm-control', 'dm-tree', 'envpool', 'gymnasium',
+             'gymnasium-robotics', 'keras', 'minatar', 'minigrid', 'mujoco',
+             'numpy', 'shimmy', 'tensorflow', 'vizdoom')
 
 
 class Description(NamedTuple):

@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import socket
+import sys
 import threading
 import time
 
@@ -25,9 +26,14 @@ from scalable_agent.settings import config as config_lib
 class LearnerWorker:
   """Trains in its own process. Each call runs in its own thread."""
 
-  def __init__(self, config: config_lib.Config, rank: int, token: str):
-    """Creates a worker that must see the file `token` when `run` starts."""
+  def __init__(self, config: config_lib.Config, rank: int, token: str,
+               program: str):
+    """Creates a worker that must see the file `token` when `run` starts.
+
+    `program` is the path of the driver's program, for commands in messages.
+    """
     self._config, self._rank, self._token = config, rank, token
+    self._program = program
     self._stop = _Stop()
     self._output = _Output()
     self._reports = reports.Reports()
@@ -64,6 +70,7 @@ class LearnerWorker:
           f'experiment.py has written to --logdir={self._config.logdir}: use a '
           'directory that all machines share.')
     descriptions.check_versions(*first)
+    sys.argv[0] = self._program
     # This import loads TensorFlow.
     learning = importlib.import_module('scalable_agent.distributed.learning')
     # Only learner 0 prints.
@@ -101,7 +108,7 @@ def start(config: config_lib.Config,
       # With --task, all learners run on this host.
       scheduling_strategy='DEFAULT' if config.task < 0 else cluster.on_node(
           cluster.this_node()))
-  return [make(config, rank, token)
+  return [make(config, rank, token, sys.argv[0])
           for rank in range(config.num_learners)]
 
 

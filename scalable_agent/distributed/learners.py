@@ -14,8 +14,6 @@ from scalable_agent.distributed import cluster
 from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.5
-# Time in which a stopped learner must save a checkpoint and end its threads.
-_STOP_TIMEOUT_S = 60.
 # Time in which the other learners must end when one learner has failed.
 _END_TIMEOUT_S = 20.
 # Time in which learners may save when the cluster is lost. Later, ray ends all
@@ -102,7 +100,9 @@ class Learners:
         raise errors.ClusterError(
             f'There was no room for {len(calls)} learners within '
             f'{self._config.actor_timeout_s:g} s (--actor_timeout_s), with '
-            f'{self._config.num_cpus_per_learner} CPUs each. The cluster has '
+            f'{self._config.num_cpus_per_learner} CPUs and '
+            f'{self._config.num_gpus_per_learner} GPUs each '
+            '(--num_cpus_per_learner, --num_gpus_per_learner). The cluster has '
             f'{free.get("CPU", 0):g} CPUs and {free.get("GPU", 0):g} GPUs that '
             'are free.')
     self._sign_s = [self._connection.now_s()] * len(calls)
@@ -172,14 +172,16 @@ class Learners:
   def _check_time(self, stopping_s: float | None) -> None:
     check_cluster(self._connection, _SAVE_TIMEOUT_S)
     now_s = self._connection.now_s()
-    if stopping_s is not None and now_s - stopping_s > _STOP_TIMEOUT_S:
-      raise LearnerLost(f'did not end within {_STOP_TIMEOUT_S:.0f} s')
+    timeout_s = self._config.hang_timeout_s
+    # A large replay is saved for minutes.
+    if stopping_s is not None and now_s - stopping_s > timeout_s:
+      raise LearnerLost(
+          f'did not end within {timeout_s:.0f} s (--hang_timeout_s)')
     # Only the silence of all learners counts: one silent learner may wait for
     # another learner, which waits for its actors.
-    if now_s - max(self._sign_s) > self._config.hang_timeout_s:
+    if now_s - max(self._sign_s) > timeout_s:
       raise LearnerLost(
-          'showed no sign of life for '
-          f'{self._config.hang_timeout_s:.0f} s (--hang_timeout_s)')
+          f'showed no sign of life for {timeout_s:.0f} s (--hang_timeout_s)')
 
 
 def check_cluster(connection: cluster.Connection,

@@ -151,8 +151,7 @@ class RemoteActors:
         node['Resources'].get('object_store_memory', 0) for node in ray.nodes()
         if node['NodeID'] == cluster.this_node()]
     self._store_bytes = _MAX_STORE_SHARE * store_bytes / (
-        num_learners if config.task >= 0 or config.ray_address == 'local'
-        else 1)
+        num_learners if config.learners_share_a_machine else 1)
     # Unrolls in the inbox, plus one in the learner and one before the inbox.
     self._num_around_inbox = config.queue_capacity + 2
     self._stopping = threading.Event()

@@ -121,7 +121,7 @@ class VectorCollectives:
 
 
 class TensorFlowCollectives(VectorCollectives):
-  """Collectives by TensorFlow: NCCL between GPUs, a ring between CPUs."""
+  """Collectives by TensorFlow, in a ring of all learners."""
 
   def __init__(self, addresses: Sequence[str], rank: int):
     """Connects to the other learners; waits for all learners.

@@ -211,6 +211,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
         replay.selector, place.collectives.size)
 
   def samples() -> Iterator[structs.Sample]:
+    if not place.collectives.rank:  # A start that failed has removed nothing.
+      _remove_replays_of_others(config.logdir, place.collectives.size)
     for sample in replay_lib.samples(
         inbox, add, draw, rate, _note, learner.updates_per_call, num_uncounted):
       yield sample._replace(new_rows=rows.take())
@@ -253,18 +255,11 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   If the replay is not saved, the replay of an earlier part is removed: a later
   part would take it for the replay of this part. A replay without a checkpoint,
   `num_updates` 0, is removed, too, as it may be of another task; a
-  deterministic run overwrites it at once. Learner 0 removes the replays of
-  learners that this part does not have.
+  deterministic run overwrites it at once.
   """
   rank = collectives.rank
   directory = os.path.join(
       config.logdir, f'replay-{rank}' if rank else 'replay')
-  if not rank:
-    for path in glob.glob(os.path.join(
-        glob.escape(config.logdir), 'replay-[0-9]*')):
-      number = os.path.basename(path).removeprefix('replay-')
-      if number.isdecimal() and int(number) >= collectives.size:
-        saving.remove(path, 'this part has fewer learners.')
   # Each part of a deterministic run would else begin with an empty replay.
   is_saved = config.deterministic or config.save_replay == 'yes' or (
       config.save_replay == 'auto'
@@ -275,6 +270,14 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
             'this part does not save its replay (--save_replay).')
   saving.remove(directory, reason)
   return directory if is_saved else ''
+
+
+def _remove_replays_of_others(logdir: str, num_learners: int) -> None:
+  """Removes the saved replays of learners that this part does not have."""
+  for path in glob.glob(os.path.join(glob.escape(logdir), 'replay-[0-9]*')):
+    number = os.path.basename(path).removeprefix('replay-')
+    if number.isdecimal() and int(number) >= num_learners:
+      saving.remove(path, 'this part has fewer learners.')
 
 
 def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,

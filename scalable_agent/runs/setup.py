@@ -74,6 +74,7 @@ def restore_learner(
   """Makes a learner and restores the latest checkpoint, if there is one."""
   learner = make_learner(config, actors.spec, part, addons, collectives)
   memory_check.check_memory(
+      config if config.learners_share_a_machine else
       config.of_learner(len(actors.environments)), actors.spec, learner.agent)
   checkpointer = checkpointing.Checkpointer(
       config.logdir, learner, algorithms.describe(config, actors.spec),

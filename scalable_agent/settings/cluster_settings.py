@@ -3,7 +3,7 @@
 
 import dataclasses
 
-from scalable_agent.settings.declare import AT_LEAST_MINUS_ONE
+from scalable_agent.settings.declare import Check
 from scalable_agent.settings.declare import COUNT
 from scalable_agent.settings.declare import FINITE
 from scalable_agent.settings.declare import Needs
@@ -51,9 +51,9 @@ class ClusterSettings(Section):
       POSITIVE, needs=_RAY)
   collectives: str = setting(
       'tensorflow',
-      'Library that sums the gradients of several learners. tensorflow: NCCL '
-      "between GPUs, a ring between CPUs. ray: ray's object store; slower, for "
-      'networks where no other port may be open.',
+      'Library that sums the gradients of several learners. tensorflow: a '
+      "ring of all learners. ray: ray's object store; slower, for networks "
+      'where no other port may be open.',
       choices=('tensorflow', 'ray'), needs=_RAY)
   num_cpus_per_learner: int = setting(
       2,
@@ -62,7 +62,9 @@ class ClusterSettings(Section):
   num_gpus_per_learner: int = setting(
       -1,
       'GPUs per learner. -1: one GPU, if the cluster has GPUs.',
-      AT_LEAST_MINUS_ONE, needs=_RAY)
+      Check[int](lambda x: -1 <= x <= 1, 'must be -1, 0 or 1: a learner '
+                 'computes on one GPU (more GPUs: --num_learners)'),
+      needs=_RAY)
   max_learner_restarts: int = setting(
       10,
       'Number of times that lost learners are restarted without a newer '

@@ -285,6 +285,11 @@ class AllSections(joined.Joined):
                  else num_unrolls * self.unroll_length)
     return num_steps * self.num_action_repeats
 
+  @property
+  def learners_share_a_machine(self) -> bool:
+    """Whether all learners run on the machine of the driver."""
+    return self.task >= 0 or self.ray_address == 'local'
+
   def of_learner(self: S, num_environments: int) -> S:
     """Returns the settings of one of `num_learners` learners.
 
