@@ -615,7 +615,7 @@ class SeveralAgentsTest(parameterized.TestCase):
 
   def test_a_test_with_cut_games_is_whole(self):
     for num_cut, num_asked in (0, 30), (1, 30), (1, 29):
-      run = _run()._replace(rows=(
+      run = _run(level_name='ALE/Pong-v5')._replace(rows=(
           score_table.make_row('ALE/Pong-v5', [20.] * 29, num_cut),))
       run = run._replace(config=dataclasses.replace(
           run.config, test_num_episodes=num_asked))
@@ -625,6 +625,18 @@ class SeveralAgentsTest(parameterized.TestCase):
       else:
         with self.assertRaisesRegex(errors.ConfigError, 'no test of 30 games'):
           score_files.read(logdir, 30)
+
+  def test_a_stopped_test_does_not_hide_a_whole_one(self):
+    logdir = self.create_tempdir().full_path
+    run = _run(level_name='catch,memory')
+    for name, levels in ('scores-9-2', ['catch']), ('scores-9-1', [
+        'catch', 'memory']), ('scores-8-1', ['catch', 'memory']):
+      score_files.write(_table(dict.fromkeys(levels, [1.]), run),
+                        os.path.join(logdir, name))
+    self.assertEqual(self._read(logdir).source, f'{logdir}/scores-9-1')
+    for name in '9-1', '8-1':
+      os.remove(f'{logdir}/scores-{name}.json')
+    self.assertEqual(self._read(logdir).source, f'{logdir}/scores-9-2')
 
   def test_latest_test_is_read(self):
     logdir = self.create_tempdir().full_path
@@ -680,6 +692,10 @@ class SeveralAgentsTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='scores/files',
+         catches='test_a_stopped_test_does_not_hide_a_whole_one', rows=(
+             ('stopped tests count', 'if len(run.rows) == len(', 'if len('),
+         )),
     dict(file='scores/files', catches='test_a_test_with_cut_games_is_whole',
          rows=(
              ('cut games are missing', ' or row.num_cut and is_long', ''),

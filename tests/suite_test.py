@@ -3,6 +3,7 @@
 
 import contextlib
 import csv
+import dataclasses
 import importlib.util
 import io
 import json
@@ -78,13 +79,14 @@ def _train(flags):
               f'{config.level_name},{config.seed / 10},9,9\n')
 
 
-def _test(flags, num_env_frames=None):
+def _test(flags, num_env_frames=None, **settings):
   logdir = flags[-1].partition('=')[2]
-  config = suite.config_lib.trained_with(logdir)
+  trained_with = suite.config_lib.trained_with(logdir)
+  config = dataclasses.replace(trained_with, **settings)
   frames = num_env_frames or config.total_environment_frames
   score_files.write(table.make_table([table.Run(
-      config, frames, config, (table.make_row(
-          config.level_name, [config.seed / 10] * 30),))]),
+      config, frames, trained_with, (table.make_row(
+          config.level_name, [config.seed / 10 + len(settings)] * 30),))]),
                     score_files.reserve_path(logdir, frames))
 
 
@@ -197,8 +199,8 @@ class SuiteTest(parameterized.TestCase):
     _test([f'--logdir={cut}'], 50_000)
     code, output, _ = self._main(mode='table')
     self.assertEqual(code, 0)
-    self.assertIn(f'{cut} is left out: 50,000 of 100,000 frames were trained.',
-                  output)
+    self.assertIn(f'{cut} is left out: 50,000 of 100,000 frames were trained '
+                  'before the test.', output)
     self.assertIn('# Test of catch after 100,000 frames', output)
 
   def test_report_keeps_the_runs_of_earlier_commands(self):
@@ -286,9 +288,25 @@ class SuiteTest(parameterized.TestCase):
     code, output, _ = self._main(mode='table')
     self.assertEqual(code, 0)
     self.assertIn(f'{cell} is left out: --logdir={cell} holds no test of 30 '
-                  'games.', output)
+                  'games with the settings of the training.', output)
     self.assertEqual(self._main(**settings)[0], 0)
     self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
+
+  @parameterized.parameters(
+      dict(test_greedy=True), dict(level_name='memory'),
+      dict(num_action_repeats=2), dict(max_episode_steps=5))
+  def test_a_test_with_other_settings_does_not_count(self, **settings):
+    run = lambda **mode: self._main(level_name='catch', seeds='1', **mode)
+    self.assertEqual(run()[0], 0)
+    report = pathlib.Path(self.logdir, 'report.csv')
+    before = report.read_text()
+    self.started.clear()
+    _test([f'--logdir={self.logdir}/catch/seed1'], **settings)
+    self.assertEqual(run()[0], 0)
+    self.assertEqual((self.started, report.read_text()), ([], before))
+    code, output, _ = self._main(mode='table')
+    self.assertEqual(code, 0)
+    self.assertRegex(output, r'\| catch \| +30 \| 0.10 \|')
 
   def test_a_run_is_no_suite(self):
     _train(['--recipe=catch', f'--logdir={self.logdir}'])
@@ -368,7 +386,8 @@ class SuiteTest(parameterized.TestCase):
     code, output, error = self._main(mode='plot')
     self.assertEqual((code, error), (0, ''))
     self.assertEqual(output.splitlines(), [
-        f'{catch}/seed3 is left out: 50,000 of 100,000 frames were trained.',
+        f'{catch}/seed3 is left out: 50,000 of 100,000 frames were trained '
+        'before the test.',
         f'No episode is finished, so there is no curve, of {catch}/seed4.',
         'Wrote a.png.'])
     self.pictures.assert_called_once_with(
@@ -616,6 +635,14 @@ class HtmlTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='scores/protocol',
+         catches='test_a_test_with_other_settings_does_not_count', rows=(
+             ('greedy tests count', "'test_greedy', ", ''),
+             ('tests of other levels count', "'level_name', ", ''),
+             ('tests of other lengths count', ", 'max_episode_steps',", ','),
+             ('tests of other environments count',
+              '      *_environment_settings(_level_names(config))', ''),
+         )),
     dict(file='modes/suite',
          catches='test_bad_flags_are_found_before_the_first_run', rows=(
              ('recipes of users', "if flag_values['recipe'].value:",

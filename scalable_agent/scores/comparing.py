@@ -162,12 +162,13 @@ def _read_finished(directory: str) -> list[score_table.Run]:
   if run.trained_with is None:
     return [run]
   num_frames = run.trained_with.total_environment_frames
-  if run.num_env_frames < num_frames:
-    print(f'{directory} is left out: {run.num_env_frames:,} of {num_frames:,} '
-          'frames were trained.')
-    return []
   try:
-    return [files.read(directory, run.trained_with.test_num_episodes)]
+    run = files.read(directory, run.trained_with.test_num_episodes)
   except errors.ConfigError as e:
     print(f'{directory} is left out: {e}')
     return []
+  if run.num_env_frames < num_frames:
+    print(f'{directory} is left out: {run.num_env_frames:,} of {num_frames:,} '
+          'frames were trained before the test.')
+    return []
+  return [run]

@@ -15,7 +15,9 @@ from typing import Any
 
 from scalable_agent import errors
 from scalable_agent.scores import group_text
+from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import markdown
+from scalable_agent.scores import protocol
 from scalable_agent.scores import suites
 from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
@@ -253,12 +255,20 @@ _FORMATS: dict[str, Callable[[score_table.Table], str]] = {
     '.json': to_json, '.csv': to_csv, '.md': to_markdown}
 
 
-def read(path: str, num_games: int = 1) -> score_table.Run:
+def read(path: str, num_games: int = 0) -> score_table.Run:
   """Reads the test of an agent from a JSON file, or from a directory.
 
-  In a directory, the latest test after the most frames counts, of those with at
-  least `num_games` of each level, or fewer if games were cut. Raises
-  ConfigError if there is no such table, or a table cannot be read.
+  In a directory, the latest test after the most frames counts. A test that was
+  stopped before its last level counts only if no other test is there.
+
+  Args:
+    path: the file or the directory.
+    num_games: if not 0, only tests in a directory count that have the settings
+      of the training, and at least so many games of each level, or fewer if
+      games were cut.
+
+  Raises:
+    ConfigError: there is no such table, or a table cannot be read.
   """
   if os.path.isdir(path):
     try:
@@ -274,17 +284,32 @@ def read(path: str, num_games: int = 1) -> score_table.Run:
           'first: --mode=test.')
     latest_first = sorted(
         found, key=lambda match: tuple(map(int, match.groups())), reverse=True)
+    stopped = None
     for match in latest_first:
       run = _read_file(os.path.join(path, match[0]))
-      # After a cut, a test plays no further game in that environment.
-      is_long = run.config.test_num_episodes >= num_games
-      if all(len(row.returns) >= num_games or row.num_cut and is_long
-             for row in run.rows):
+      if num_games and not _counts(run, num_games):
+        continue
+      if len(run.rows) == len(set(levels_lib.level_names(
+          run.config.level_name, run.config.is_test))):
         return run
+      stopped = stopped or run
+    if stopped:
+      return stopped
     raise errors.ConfigError(
-        f'--logdir={path} holds no test of {num_games} games. Test first: '
-        f'--mode=test --test_num_episodes={num_games}.')
+        f'--logdir={path} holds no test of {num_games} games with the settings '
+        'of the training. Test first: --mode=test '
+        f'--test_num_episodes={num_games}.')
   return _read_file(path)
+
+
+def _counts(run: score_table.Run, num_games: int) -> bool:
+  """Returns whether `read` may return a test of a directory."""
+  # After a cut, a test plays no further game in that environment.
+  is_long = run.config.test_num_episodes >= num_games
+  return all(len(row.returns) >= num_games or row.num_cut and is_long
+             for row in run.rows) and (
+                 run.trained_with is None or protocol.plays_as_trained(
+                     run.config, run.trained_with))
 
 
 def _read_file(path: str) -> score_table.Run:

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Lines of text on how a test differs from training and published tests."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.scores import published_scores
@@ -45,10 +45,9 @@ def training_remarks(
   if not trained_with:
     return
   changed = [
-      f'{name} {here} instead of {there}'
-      for name in _environment_settings(all_levels)
-      for here, there in [(getattr(config, name), getattr(trained_with, name))]
-      if here != there]
+      f'{name} {getattr(config, name)} instead of {getattr(trained_with, name)}'
+      for name in _changed(
+          config, trained_with, _environment_settings(all_levels))]
   if changed:
     yield f'Not the environment of the training: {", ".join(changed)}.'
   seen = set(map(levels_lib.test_level, trained_levels(trained_with)))
@@ -129,6 +128,20 @@ def published_differences(
          'returns while training, see their sources.')
   if trained_with.algorithm == 'ddqn' and trained_with.double_q:
     yield 'Algorithm: double DQN here, DQN in published scores.'
+
+
+def plays_as_trained(config: sections.AllSections,
+                     trained_with: sections.AllSections) -> bool:
+  """Returns whether a test changes no setting of the training."""
+  return not _changed(config, trained_with, [
+      'level_name', 'test_greedy', 'max_episode_steps',
+      *_environment_settings(_level_names(config))])
+
+
+def _changed(config: sections.AllSections, trained_with: sections.AllSections,
+             names: Iterable[str]) -> list[str]:
+  return [name for name in names
+          if getattr(config, name) != getattr(trained_with, name)]
 
 
 def _level_names(config: sections.AllSections) -> list[str]:
