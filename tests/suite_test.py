@@ -481,6 +481,14 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual(code, 2)
     self.assertIn('suite.json cannot be read: ', error)
 
+  def test_flags_without_a_run_may_be_corrected(self):
+    self.code = lambda name: 1
+    run = lambda **flags: self._main(level_name='catch', seeds='1', **flags)[0]
+    self.assertEqual(run(hook='my:typo'), 2)
+    self.code = lambda name: 0
+    self.assertEqual(run(), 0)
+    self.assertEqual(self.started[-1], 'test catch/seed1')
+
   @parameterized.parameters(
       (dict(seed='3'), '--seed=3 cannot be used with --mode=suite'),
       (dict(recipe='appo_pong'),
@@ -489,7 +497,13 @@ class SuiteTest(parameterized.TestCase):
        'pong is no level of --suite=toys, which has catch, memory, pattern, '
        'target.'),
       (dict(batch_size='0'), '--batch_size=0 must be positive.'),
-      (dict(algorithm='ddqn'), '--recipe=catch is for --algorithm=impala.'))
+      (dict(algorithm='ddqn'), 'catch of --suite=toys does not take '
+       '--algorithm=ddqn: --recipe=catch is for --algorithm=impala. Use other '
+       'flags.'),
+      (dict(clip_ratio='.3'), 'catch of --suite=toys does not take '
+       '--clip_ratio=0.3: --clip_ratio=0.3 is not used by --algorithm=impala, '
+       'only by appo: leave the flag out. Use other flags, or only levels that '
+       'take these: --level_name=target.'))
   def test_bad_flags_are_found_before_the_first_run(self, settings, text):
     code, _, error = self._main(**settings)
     self.assertEqual((code, self.started), (2, []))
@@ -635,6 +649,11 @@ class HtmlTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='modes/suite',
+         catches='test_flags_without_a_run_may_be_corrected', rows=(
+             ('flags of failed starts stay', "glob('seed*/settings.json')",
+              "glob('seed*')"),
+         )),
     dict(file='scores/protocol',
          catches='test_a_test_with_other_settings_does_not_count', rows=(
              ('greedy tests count', "'test_greedy', ", ''),

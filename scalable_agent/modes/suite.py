@@ -142,12 +142,32 @@ def _cells(config: config_lib.Config, given: Mapping[str, str],
     for seed in range(1, config.seeds + 1):
       directory = _directory(config, level) / f'seed{seed}'
       of_run = (*of_level, f'--seed={seed}', f'--logdir={directory}')
-      settings = parse(of_run)
+      try:
+        settings = parse(of_run)
+      except errors.ConfigError as e:
+        raise errors.ConfigError(
+            _refusal(config, level, common, e, parse)) from e
       if seed == 1:
         environments.check_names(
             levels_lib.level_names(level, settings.is_test), settings)
       yield Cell(level, seed, directory, of_run,
                  settings.total_environment_frames, settings.test_num_episodes)
+
+
+def _refusal(config: config_lib.Config, level: str, common: Sequence[str],
+             error: errors.ConfigError, parse: Parse) -> str:
+  """Returns the text of an error of a level with the flags of a suite."""
+  fitting = []
+  for other, of_plan in suite_plans.flags_by_level(config.suite).items():
+    with contextlib.suppress(errors.ConfigError):
+      parse((*of_plan, *common, f'--level_name={other}'))
+      fitting.append(other)
+  or_levels = fitting and (
+      f', or only levels that take these: --level_name={",".join(fitting)}')
+  # Suites do not take other recipes.
+  reason = str(error).partition(' Recipes for ')[0].removesuffix('.')
+  return (f'{level} of --suite={config.suite} does not take '
+          f'{" ".join(common)}: {reason}. Use other flags{or_levels or ""}.')
 
 
 def _directory(config: config_lib.Config, level: str) -> pathlib.Path:
@@ -203,7 +223,10 @@ def _check_same(config: config_lib.Config,
         f'--logdir={config.logdir} holds runs of other levels, of --suite='
         f'{suite}: use another --logdir.')
   now = {cell.level: list(cell.flags[:-2]) for cell in cells}
-  if any(flags_before.get(level, now[level]) != now[level] for level in now):
+  # Flags that no run has taken may have been wrong.
+  if any(flags_before.get(level, now[level]) != now[level]
+         and any(_directory(config, level).glob('seed*/settings.json'))
+         for level in now):
     raise errors.ConfigError(
         f'--logdir={config.logdir} holds runs with other flags, see {path}: '
         'give the same flags, or use another --logdir.')
