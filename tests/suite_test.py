@@ -97,6 +97,7 @@ class SuiteTest(parameterized.TestCase):
     self.logdir = self.create_tempdir().full_path
     self.started = []
     self.code = lambda name: 0
+    self.progress = '9 of 9 frames'
     # Two tests draw: pictures take longer than all else.
     self.pictures = self.enter_context(mock.patch.object(
         plotting, 'write_pictures', return_value=[]))
@@ -110,7 +111,8 @@ class SuiteTest(parameterized.TestCase):
     self.started.append(name)
     code = self.code(name)
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / 'log.txt').write_text('Last words.')
+    (directory / 'log.txt').write_text(
+        'Last words.' if code else self.progress)
     if not code:
       {'train': _train, 'test': _test}[mode[7:]](flags)
     return subprocess.Popen(['sh', '-c', f'exit {code}'])
@@ -291,6 +293,12 @@ class SuiteTest(parameterized.TestCase):
                   'games with the settings of the training.', output)
     self.assertEqual(self._main(**settings)[0], 0)
     self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
+
+  def test_a_stopped_training_is_not_tested(self):
+    self.progress = '8 of 9 frames'
+    code, output, _ = self._main(level_name='catch', seeds='1')
+    self.assertEqual((code, self.started), (2, ['train catch/seed1']))
+    self.assertIn('Failed: catch, seed 1, train: it was stopped.\n', output)
 
   @parameterized.parameters(
       dict(test_greedy=True), dict(level_name='memory'),
@@ -649,6 +657,11 @@ class HtmlTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='modes/suite', catches='test_a_stopped_training_is_not_tested',
+         rows=(
+             ('stopped trainings are tested',
+              'running.is_at_end(programs.output(cell.directory))', 'True'),
+         )),
     dict(file='modes/suite',
          catches='test_flags_without_a_run_may_be_corrected', rows=(
              ('flags of failed starts stay', "glob('seed*/settings.json')",

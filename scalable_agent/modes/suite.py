@@ -258,10 +258,12 @@ def _run_all(cells: Sequence[Cell], jobs: int,
     for (cell, mode), code, num_left in ends:
       if stop.is_set():
         break
-      if code == 0 and mode == 'train':
+      if code or mode == 'test':
+        failures += _ended(cell, mode, code, num_left)
+      elif running.is_at_end(programs.output(cell.directory)):
         left.appendleft((cell, 'test'))
       else:
-        failures += _ended(cell, mode, code, num_left)
+        failures.append(f'{cell}, {mode}: it was stopped.')
   return failures
 
 
