@@ -36,10 +36,12 @@ _LAYERS = (
     (9, 'config structs training'),  # Public paths of modules in wings.
     (9, 'compat'),
 )
-# Used by processes that step environments, and by the driver of a cluster.
+# Used by processes that step environments, by the driver of a cluster, and by
+# commands that start others.
 _WITHOUT_TENSORFLOW_TOO = frozenset(
     f'scalable_agent.{module}'
-    for module in ('acting.shares', 'runs.logdirs', 'runs.reports'))
+    for module in ('acting.shares', 'modes.suite', 'runs.logdirs',
+                   'runs.reports'))
 _PLACES = {wing: place for place, (_, wings) in enumerate(_LAYERS)
            for wing in wings.split()}
 # On one machine. `compat.scalable_agent.experiment` starts the program, which

@@ -24,7 +24,6 @@ from scalable_agent.modes import suite_report
 from scalable_agent.processes import programs
 from scalable_agent.processes import signals
 from scalable_agent.runs import logdirs
-from scalable_agent.runs import messages
 from scalable_agent.scores import comparing
 from scalable_agent.scores import files as score_files
 from scalable_agent.scores import levels as levels_lib
@@ -108,10 +107,9 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
       raise errors.ConfigError('No run of the suite has finished.')
     num_levels = len(flags_by_level)
     num_seeds = max([config.seeds, *(cell.seed for cell in known)])
-    counts = [
-        messages.count(num_levels, 'level'),
-        messages.count(num_seeds, 'seed')]
-    title = f'Suite {config.suite}: {", ".join(counts)},'
+    title = (f'Suite {config.suite}: '
+             f'{num_levels} level{"s" * (num_levels != 1)}, '
+             f'{num_seeds} seed{"s" * (num_seeds != 1)},')
     suite_report.write(
         pathlib.Path(config.logdir), title, config.suite, finished, failures,
         comparing.remarks_on_missing(flags_by_level, finished.values()),
