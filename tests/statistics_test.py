@@ -144,6 +144,17 @@ class GroupsTest(parameterized.TestCase):
       np.testing.assert_allclose(
           group.percents()[0], [(.1 + .6) / 1.6 * 100, 10])
 
+  def test_reports_do_not_split_a_group(self):
+    runs = [_run(seed, .5, **settings) for seed, settings in enumerate((
+        dict(debug=True, log_episodes=True, progress_secs=1.),
+        dict(save_summaries_secs=1., save_checkpoint_secs=1., video_secs=9.),
+        dict(video_num_episodes=1, video_format='gif', video_text=True),
+        dict(plot_file='a.png', plot_num_episodes=1, export_format='tflite'),
+        dict(allow_other_task=True)))]
+    found, remarks = groups.of_runs(runs)
+    self.assertEqual([group.num_runs for group in found], [5])
+    self.assertEmpty(remarks)
+
   def test_an_agent_of_several_levels_is_no_seed_of_experts(self):
     experts = [_run(seed, .5) for seed in (1, 2)]
     elsewhere = groups.SeedRun(

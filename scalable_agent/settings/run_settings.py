@@ -41,7 +41,7 @@ class RunSettings(Section):
       False,
       'Resume from a checkpoint that was trained on another level, or with '
       'other action repeats, frame sizes or rules of Atari games. Without this '
-      'flag, such a change is an error.', unreported=True)
+      'flag, such a change is an error.', unreported=True, varies=True)
   total_environment_frames: int = setting(
       By({'impala': 1_000_000_000, 'appo on Atari': 10_000_000,
           'others': 1_000_000}),
@@ -71,16 +71,19 @@ class RunSettings(Section):
       60.,
       'Seconds between checkpoints. A run that is killed without warning loses '
       'the training since its last checkpoint. Deterministic runs use '
-      '--save_checkpoint_frames instead.', POSITIVE, unless='deterministic')
+      '--save_checkpoint_frames instead.', POSITIVE, unless='deterministic',
+      varies=True)
   save_summaries_secs: float = setting(
-      30., 'Seconds between TensorBoard summaries.', POSITIVE)
+      30., 'Seconds between TensorBoard summaries.', POSITIVE,
+      varies=True)
   progress_secs: float = setting(
-      10., 'Seconds between printed lines of progress.', POSITIVE)
+      10., 'Seconds between printed lines of progress.', POSITIVE,
+      varies=True)
   log_episodes: bool = setting(
       False,
       "Print the lines of DeepMind's program: for each finished episode of a "
       'training "Level: NAME Episode return: NUMBER", and for each level of a '
-      'test "Mean episode return: NUMBER".', unreported=True)
+      'test "Mean episode return: NUMBER".', unreported=True, varies=True)
   hook: str = setting(
       '',
       'module:function: your function, which is called with each TensorBoard '
@@ -91,4 +94,5 @@ class RunSettings(Section):
       'scalable_agent.hooks:mlflow send a run to Weights & Biases and MLflow.',
       IS_FUNCTION)
   debug: bool = setting(
-      False, 'Print the whole traceback of an error.', unreported=True)
+      False, 'Print the whole traceback of an error.', unreported=True,
+      varies=True)

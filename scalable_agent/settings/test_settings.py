@@ -42,32 +42,34 @@ class TestSettings(Section):
   video_num_episodes: int = setting(
       5,
       'Games per level that video mode plays. The videos of the best game and '
-      'of the median game are kept.', POSITIVE, COUNT)
+      'of the median game are kept.', POSITIVE, COUNT, varies=True)
   video_format: str = setting(
       'mp4',
       'Format of videos. mp4: small files, needs imageio-ffmpeg. gif: large '
-      'files, at most 25 pictures a second.', choices=('mp4', 'gif'))
+      'files, at most 25 pictures a second.', choices=('mp4', 'gif'),
+      varies=True)
   video_text: bool = setting(
-      False, 'Show the return so far and the action in a corner of videos.')
+      False, 'Show the return so far and the action in a corner of videos.',
+      varies=True)
   video_secs: float = setting(
       0.,
       'Seconds of training between videos. Another process, at the lowest '
       'priority, plays and records a game of the latest checkpoint. A '
       'checkpoint is recorded once: see --save_checkpoint_secs. 0 for never.',
-      NOT_NEGATIVE, FINITE)
+      NOT_NEGATIVE, FINITE, varies=True)
   export_format: str = setting(
       'auto',
       'Format of the program that export mode writes. saved_model: a '
       'SavedModel. tflite: a SavedModel and a file of TensorFlow Lite, for one '
       'environment and the best known actions. auto: tflite if the network can '
       'be converted, otherwise saved_model.',
-      choices=('auto', 'saved_model', 'tflite'))
+      choices=('auto', 'saved_model', 'tflite'), varies=True)
   plot_file: str = setting(
       '',
       'PNG file that plot mode writes. If empty, learning_curves.png in the '
       'directory of the run, or learning_curves_compared.png in the first of '
-      'several directories.', path=True)
+      'several directories.', path=True, varies=True)
   plot_num_episodes: int = setting(
       100,
       'Number of episodes per mean: a learning curve shows mean returns of '
-      'this many episodes.', POSITIVE)
+      'this many episodes.', POSITIVE, varies=True)
