@@ -397,6 +397,22 @@ class PlottingTest(parameterized.TestCase):
     self.assertCountEqual(
         os.listdir(logdir), ['episodes.csv', 'learning_curves.png'])
 
+  def test_two_programs_draw_one_picture(self):
+    path = self.create_tempdir().full_path + '/a.png'
+
+    def save(figure, f, **unused):
+      f.write(b'one')
+      with mock.patch.object(os, 'getpid', return_value=1), \
+          mock.patch.object(figure, 'savefig', lambda f, **unused: f.write(
+              b'two')):
+        plotting._save(figure, path)
+
+    with mock.patch.object(figure_lib.Figure, 'savefig', save):
+      plotting._save(figure_lib.Figure(), path)
+    with open(path, encoding='utf-8') as f:
+      self.assertEqual(f.read(), 'one')
+    self.assertEqual(os.listdir(os.path.dirname(path)), ['a.png'])
+
   def test_a_comparison_does_not_replace_the_picture_of_a_run(self):
     one = self._logdir([(100, 1, 'catch', 1)], 'one')
     two = self._logdir([(100, 1, 'catch', 1)], 'two')
@@ -462,8 +478,12 @@ MUTATIONS = (
     )),
     dict(file='scores/plotting',
          catches='test_an_error_leaves_the_earlier_picture', rows=(
-        ('pictures are not written whole', 'files.whole(path)',
-         "open(path, 'wb')"),
+        ('pictures are not written whole',
+         "files.whole(path, f'{path}.{os.getpid()}.tmp')", "open(path, 'wb')"),
+    )),
+    dict(file='scores/plotting', catches='test_two_programs_draw_one_picture',
+         rows=(
+        ('one temporary name', '.{os.getpid()}.tmp', '.tmp'),
     )),
     dict(file='settings/files', catches='test_errors_are_one_line', rows=(
         ('half a file stays', 'except BaseException:', 'except OSError:'),

@@ -76,7 +76,7 @@ def write_pictures(logdirs: Mapping[str, str], path: str,
 
 def _save(figure: 'Figure', path: str) -> None:
   try:
-    with files.whole(path) as f:
+    with files.whole(path, f'{path}.{os.getpid()}.tmp') as f:
       figure.savefig(f, format=os.path.splitext(path)[1][1:], dpi=110)
   except (OSError, ValueError) as e:
     raise errors.ConfigError(

@@ -14,13 +14,18 @@ from scalable_agent import errors
 
 
 @contextlib.contextmanager
-def whole(path: str) -> Iterator[BinaryIO]:
+def whole(path: str, temporary: str = '') -> Iterator[BinaryIO]:
   """Opens a file that replaces `path` at the exit, unless there was an error.
+
+  Args:
+    path: the file.
+    temporary: the name until the exit; '' for `<path>.tmp`, with which only one
+      program may write at a time.
 
   Raises:
     OSError: the file cannot be written, or the temporary name is a link.
   """
-  temporary = f'{path}.tmp'
+  temporary = temporary or f'{path}.tmp'
   file = open(temporary, 'wb', opener=no_link)
   try:
     with file as f:
