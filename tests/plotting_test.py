@@ -185,6 +185,29 @@ class PlottingTest(parameterized.TestCase):
       _, output, _ = self._main(logdir=','.join(other))
       self.assertNotIn('statistics.png', output)
 
+  def test_statistics_of_another_comparison_do_not_stay(self):
+    logdirs = self._of_seeds('catch', (1, 2), (.1,))
+    self._main(logdir=','.join(logdirs))
+    path = f'{logdirs[0]}/learning_curves_compared_statistics.png'
+    self.assertTrue(os.path.exists(path))
+    self._main(logdir=f'{logdirs[0]},{logdirs[0]}')
+    self.assertFalse(os.path.exists(path))
+
+  def test_omitted_runs_do_not_shorten_the_statistics(self):
+    logdirs = self._of_seeds('CartPole-v1', (1, 2), (.1,))
+    logdirs.append(self._logdir([(100, 1, 'CartPole-v1', 1)], 'short'))
+    config_lib.Config(seed=3, logdir=logdirs[-1], level_name='CartPole-v1',
+                      entropy_cost=.4).save()
+    saved = []
+    with mock.patch.object(plotting, '_save', lambda *args: saved.append(args)):
+      code, output, _ = self._main(
+          logdir=','.join(logdirs), plot_num_episodes=1)
+    self.assertEqual(code, 0, output)
+    self.assertIn('omits groups without several seeds and a scale for all '
+                  'levels: entropy_cost=0.4.', output)
+    self.assertEqual(saved[1][0].axes[0].get_title('left'),
+                     '95 % intervals over seeds at 900 frames')
+
   def test_a_band_begins_where_curves_do(self):
     # Of 100 episodes in a mean, the first 20 are no mean.
     def curve(first, sign):
@@ -458,6 +481,15 @@ class PlottingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='scores/plotting',
+         catches='test_statistics_of_another_comparison_do_not_stay', rows=(
+        ('an old picture stays', 'os.remove(paths[1])', 'pass'),
+    )),
+    dict(file='scores/statistics_plot',
+         catches='test_omitted_runs_do_not_shorten_the_statistics', rows=(
+        ('omitted runs end the range',
+         'for g in ends if g.name in names', 'for g in ends'),
+    )),
     dict(file='scores/plotting', catches='test_a_short_run_does_not_cut_a_band',
          rows=(
         ('a short run cuts a band', '_MIN_COMMON_RANGE = .9',

@@ -2,6 +2,7 @@
 """Draws learning curves of one or several runs, with published scores."""
 
 from collections.abc import Collection, Mapping, Sequence
+import contextlib
 import os
 import types
 from typing import NamedTuple, TYPE_CHECKING
@@ -52,9 +53,10 @@ def write_pictures(logdirs: Mapping[str, str], path: str,
                    num_episodes: int, groups: Mapping[str, str]) -> list[str]:
   """Draws runs by label: learning curves, and statistics over several seeds.
 
-  `groups` has the `groups.SeedRun.group` of each label. Returns the paths of
-  the pictures. Raises ConfigError if a run has no episodes, a picture cannot be
-  written, or matplotlib is missing.
+  `groups` has the `groups.SeedRun.group` of each label. Without statistics, an
+  earlier picture of statistics of the same name is removed. Returns the paths
+  of the pictures. Raises ConfigError if a run has no episodes, a picture cannot
+  be written, or matplotlib is missing.
   """
   runs = dict(zip(logdirs, map(read_curves, logdirs.values())))
   configs = dict(zip(logdirs, map(_trained_with, logdirs.values())))
@@ -71,6 +73,9 @@ def write_pictures(logdirs: Mapping[str, str], path: str,
   paths = [path, '_statistics'.join(os.path.splitext(path))]
   if figure:
     _save(figure, paths[1])
+  else:
+    with contextlib.suppress(OSError):
+      os.remove(paths[1])
   return paths if figure else paths[:1]
 
 

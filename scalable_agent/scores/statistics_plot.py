@@ -31,28 +31,38 @@ class CurvesOfRun(NamedTuple):
 def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
   """Draws three panels of the groups of runs; matplotlib must be installed.
 
-  All groups are compared at the last frames that all runs have reached. Returns
-  None without several seeds; prints a line if there are seeds, but no numbers.
+  All groups are compared at the last frames that all their runs have reached.
+  Returns None without several seeds; prints a line if there are seeds, but no
+  numbers.
   """
   if len({run.config.seed for run in runs}) < 2:
     return None
-  ends = [frames[[0, -1]] for run in runs for frames, _ in run.lines.values()]
-  grid = np.linspace(max(x for x, _ in ends), min(x for _, x in ends),
-                     _NUM_FRAMES)
-  at_grid = [_groups_at(runs, frames) for frames in grid]
-  drawn = [group for group in at_grid[-1] if group.num_runs > 1
-           and group.joint_scores() is not None]
-  if grid[0] >= grid[-1] or not drawn:
-    reason = ('no group has several seeds, and a scale for all its levels'
-              if not drawn else 'the runs have no range of frames in common')
-    print(f'No picture of statistics over seeds: {reason}.')
+  starts, ends = (_groups_at(runs, [
+      reduce(frames[index] for frames, _ in run.lines.values())
+      for run in runs]) for reduce, index in ((max, 0), (min, -1)))
+  possible = [group for group in ends if group.num_runs > 1
+              and group.joint_scores() is not None]
+  if not possible:
+    print('No picture of statistics over seeds: no group has several seeds, '
+          'and a scale for all its levels.')
     return None
-  names = {group.name for group in drawn}
-  omitted = [g.name for g in at_grid[-1] if g.name not in names]
+  drawable = {group.name for group in possible}
+  omitted = [group.name for group in ends if group.name not in drawable]
   if omitted:
     print('The picture of statistics over seeds omits groups without several '
           f'seeds and a scale for all levels: {", ".join(omitted)}.')
-  drawn = _of_first_scale(drawn)
+  names = {group.name for group in _of_first_scale(possible)}
+  start = max(most for g in starts if g.name in names
+              for _, most in g.lengths.values())
+  end = min(least for g in ends if g.name in names
+            for least, _ in g.lengths.values())
+  if start >= end:
+    print('No picture of statistics over seeds: the runs have no range of '
+          'frames in common.')
+    return None
+  grid = np.linspace(start, end, _NUM_FRAMES)
+  at_grid = [_groups_at(runs, [frames] * len(runs)) for frames in grid]
+  drawn = [group for group in at_grid[-1] if group.name in names]
   from matplotlib import figure as figure_lib
   figure = figure_lib.Figure(figsize=(18, 5), layout='constrained')
   _draw(figure.subplots(1, 3), drawn, grid, at_grid)
@@ -113,12 +123,13 @@ def _joint(group: groups_lib.Group) -> np.ndarray:
 
 
 def _groups_at(runs: Sequence[CurvesOfRun],
-               num_frames: float) -> list[groups_lib.Group]:
+               num_frames: Sequence[float]) -> list[groups_lib.Group]:
+  """Returns the groups; `num_frames` has the frames of each run."""
   return groups_lib.of_runs([
-      groups_lib.SeedRun(run.config, int(num_frames), {
-          level: float(np.interp(num_frames, *line))
+      groups_lib.SeedRun(run.config, int(frames), {
+          level: float(np.interp(frames, *line))
           for level, line in run.lines.items()}, run.group)
-      for run in runs])[0]
+      for run, frames in zip(runs, num_frames)])[0]
 
 
 def _draw_intervals(axes: 'Axes', groups: Sequence[groups_lib.Group]) -> None:
