@@ -37,10 +37,10 @@ class _Tracker(abc.ABC):
     self._id_path = os.path.join(config.logdir, f'{self._package}_run_id.txt')
     self._scores: dict[str, float] = {}  # Empty before the first summary.
     # Without a checkpoint, a training begins anew, and the service's run, too.
-    has_id = os.path.exists(self._id_path)
-    self._is_resumed = has_id and files.has_checkpoint(config.logdir)
-    # Earlier parts of the training, or an earlier training, have sent these.
-    self._videos_sent = self._videos() if has_id else set()
+    self._is_resumed = os.path.exists(
+        self._id_path) and files.has_checkpoint(config.logdir)
+    # The frames of earlier videos are not known here.
+    self._videos_sent = self._videos()
     self._frames_before = self._last_evaluated()
     self._evaluated_frames = -1
     self._num_env_frames = 0

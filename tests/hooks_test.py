@@ -137,6 +137,14 @@ class WandbTest(_Service):
     self.assertEmpty(self._arguments('Video'))
     self.assertEqual(self._id(), 'run7\n')
 
+  def test_videos_before_the_hook_are_not_sent(self):
+    self._write('ckpt-3.index')
+    self._write('videos/old.mp4', 'a')
+    hook = self._hook()
+    new = self._write('videos/new.mp4', 'a')
+    hook(60, _VALUES)
+    self.assertEqual(self._arguments('Video'), [((new,), {})])
+
   def test_an_evaluation_after_the_end_is_sent(self):
     self._resume()
     self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
@@ -326,7 +334,8 @@ MUTATIONS = (
     dict(file='hooks', catches='WandbTest.test_a_resumed_run', rows=(
         ('another run', "'scalable_agent'), id=run_id,",
          "'scalable_agent'), id=None,"),
-        ('old videos', 'self._videos() if has_id', 'set() if has_id'),
+        ('old videos', 'self._videos_sent = self._videos()',
+         'self._videos_sent = set()'),
     )),
     dict(file='hooks', catches='test_a_run_without_a_checkpoint_is_a_new_run',
          rows=(
