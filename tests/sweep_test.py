@@ -120,7 +120,7 @@ class ScoreTest(absltest.TestCase):
     self.assertEmpty(sweep.survivors({}, 3))
 
 
-class SweepTest(absltest.TestCase):
+class SweepTest(parameterized.TestCase):
   """Sweeps with a program that stands in for experiment.py."""
 
   def setUp(self):
@@ -252,6 +252,16 @@ class SweepTest(absltest.TestCase):
       (directory / name).write_text('["--learning_rte=1"]')
     self.sweep(rungs='1000')
     self.assertEqual(self.code, 0)
+
+  @parameterized.parameters(
+      '--keep=1', '--jobs=0', '--num_trials=0', '--seed=-1')
+  def test_numbers_that_are_too_small(self, flag):
+    with contextlib.redirect_stderr(io.StringIO()) as output, \
+        self.assertRaises(SystemExit):
+      self.sweep(flag)
+    self.assertEndsWith(
+        output.getvalue(), '--keep needs 2 or more, --jobs and --num_trials 1, '
+        '--seed 0.\n')
 
   def test_each_trial_has_its_own_logdir(self):
     with contextlib.redirect_stderr(io.StringIO()) as output, \
