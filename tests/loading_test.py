@@ -372,7 +372,8 @@ class LoadTest(parameterized.TestCase):
       scalable_agent.load(empty)
     for suffix in 'index', 'data-00000-of-00001':
       self.create_tempfile(os.path.join(empty, f'ckpt-1.{suffix}'))
-    with self.assertRaisesRegex(errors.ConfigError, 'but no settings.json'):
+    with self.assertRaisesRegex(errors.ConfigError, 'but no settings.json. '
+                                'Copy .* to settings.json, or resume'):
       scalable_agent.load(empty)
 
 

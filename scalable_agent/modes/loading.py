@@ -261,7 +261,9 @@ def trained_config(logdir: str) -> config_lib.Config:
   config = config_lib.trained_with(logdir)
   if config is None:
     raise errors.ConfigError(
-        f'{logdir} has a checkpoint, but no settings.json.')
+        f'{logdir} has a checkpoint, but no settings.json. Copy the newest '
+        'settings-N.json of the training to settings.json, or resume the '
+        'training with its flags, which writes settings.json again.')
   # Code of a user may change the directory.
   return dataclasses.replace(config, logdir=os.path.abspath(logdir))
 
