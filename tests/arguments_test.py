@@ -191,7 +191,8 @@ class NumberTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_evaluations(self):
     config = config_lib.Config(
-        level_name=_SIZED, num_actors=3, eval_num_episodes=2)
+        level_name=_SIZED, num_actors=3, eval_every_frames=9,
+        eval_num_episodes=2)
     self.assertEqual(
         self._numbers(setup.evaluation_environments(config)), [3, 4])
 

@@ -582,6 +582,7 @@ class AlgorithmsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('unrolls_per_collect', 2, 'replay_capacity', 64),
+      ('eval_num_episodes', 20, 'eval_every_frames', 1000),
       ('max_use', 2, 'unrolls_per_collect', 4),
       ('updates_per_collect', 2, 'unrolls_per_collect', 4))
   def test_what_needs_a_number_that_is_not_zero(

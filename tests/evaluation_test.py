@@ -298,7 +298,8 @@ class EnvironmentsTest(parameterized.TestCase):
       (dict(num_actors=4), ['a', 'b'] * 2),
       (dict(num_actors=5), ['a', 'b'] * 2),
       (dict(num_actors=1), ['a']),  # Nothing plays b.
-      (dict(num_actors=64, eval_num_episodes=3), ['a', 'b'] * 3),
+      (dict(num_actors=64, eval_every_frames=9, eval_num_episodes=3),
+       ['a', 'b'] * 3),
       (dict(level_name='a, b,a', num_actors=3), ['a', 'b']))
   def test_levels(self, settings, expected):
     names, seeds, _ = self._made(**{'level_name': 'a,b', **settings})
@@ -421,12 +422,12 @@ def _test_rewards(logdir):
 
 class TrainingTest(parameterized.TestCase):
 
-  def _train(self, **settings):
+  def _train(self, eval_num_episodes=4, **settings):
     """Trains; returns frames after each update, the config, what is printed."""
     config = config_lib.Config(
         level_name='catch', logdir=self.logdir, num_actors=3, xla='none',
-        hidden_sizes='16', eval_num_episodes=4, num_action_repeats=1,
-        **settings)
+        hidden_sizes='16', eval_num_episodes=eval_num_episodes,
+        num_action_repeats=1, **settings)
     frames = []
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -525,7 +526,8 @@ class TrainingTest(parameterized.TestCase):
 
   def test_no_evaluations(self):
     self.logdir = self.create_tempdir().full_path
-    self._train(total_environment_frames=60, unroll_length=10, use_lstm=False)
+    self._train(total_environment_frames=60, unroll_length=10, use_lstm=False,
+                eval_num_episodes=10)
     self.assertNoCommonElements(
         ['best', 'evaluations.csv'], os.listdir(self.logdir))
 
@@ -535,7 +537,8 @@ class TrainingTest(parameterized.TestCase):
     evaluations.append(
         self.logdir, evaluations.Evaluation(1000, 10, 9., (5., 5.)))
     self.create_tempfile(os.path.join(self.logdir, 'best', 'ckpt-1.index'))
-    self._train(total_environment_frames=60, unroll_length=10, use_lstm=False)
+    self._train(total_environment_frames=60, unroll_length=10, use_lstm=False,
+                eval_num_episodes=10)
     self.assertContainsSubset(
         ['best-1', 'evaluations-1.csv'], os.listdir(self.logdir))
     self.assertNoCommonElements(

@@ -245,10 +245,10 @@ def _add_evaluations(result: converted.Converted, eval_freq: expressions.Value,
     freq, per_collect, length, updates = (int(number(x)) for x in (
         eval_freq, *map(flags.get, ('unrolls_per_collect', 'unroll_length',
                                     'updates_per_collect'))))
-    if freq <= 0:
+    frames = freq * per_collect * length * repeats // updates
+    if frames <= 0:
       raise ValueError
-    flags['eval_every_frames'] = (
-        freq * per_collect * length * repeats // updates)
+    flags['eval_every_frames'] = frames
   except (ArithmeticError, ValueError):
     if flags.pop('eval_num_episodes', None) is not None:
       result.notes['env.n_evaluator_episode'] = _EVALUATION

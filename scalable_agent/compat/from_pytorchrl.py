@@ -279,8 +279,9 @@ def _add_cadence(result: converted.Converted,
     result.notes['num_updates, update_every, test_every, n_step'] = (
         'A number is not known, or is 0: set --unroll_length, '
         '--updates_per_step and --eval_every_frames by hand.')
-  if result.flags.get('eval_num_episodes') == 0:
-    result.flags.pop('eval_num_episodes')
+  if (result.flags.get('eval_num_episodes') == 0
+      or not result.flags.get('eval_every_frames')):
+    result.flags.pop('eval_num_episodes', None)
     result.flags.pop('eval_every_frames', None)
 
 

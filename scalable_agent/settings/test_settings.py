@@ -6,6 +6,7 @@ import dataclasses
 from scalable_agent.settings.declare import By
 from scalable_agent.settings.declare import COUNT
 from scalable_agent.settings.declare import FINITE
+from scalable_agent.settings.declare import Needs
 from scalable_agent.settings.declare import NOT_NEGATIVE
 from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
@@ -38,7 +39,7 @@ class TestSettings(Section):
   eval_num_episodes: int = setting(
       10,
       'Episodes per level in each evaluation. The episodes of all evaluations '
-      'start in the same way.', POSITIVE)
+      'start in the same way.', POSITIVE, needs=Needs('eval_every_frames'))
   video_num_episodes: int = setting(
       5,
       'Games per level that video mode plays. The videos of the best game and '
