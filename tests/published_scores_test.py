@@ -180,6 +180,17 @@ class TableTest(parameterized.TestCase):
         ' deterministic policy', text)
     self.assertIn('- [P2] riserally', text)
 
+  def test_several_agents_have_published_scores_once(self):
+    table = score_table.make_table([
+        _run('Pendulum-v1', [score] * 30, 10_000, 'sac')
+        for score in (-150., -160.)])
+    lines, _ = self._cells(score_files.to_markdown(table))
+    self.assertEqual([line[1] for line in lines[1:]], [
+        'yours, agent 1', 'yours, agent 2', 'SAC [P1]', 'SB3 SAC [P2]'])
+    rows = csv.DictReader(io.StringIO(score_files.to_csv(table)))
+    self.assertEqual([row['value'] for row in rows][:4],
+                     ['-150.0', '-160.0', '-157.0', '-167.1'])
+
   def test_steps_and_algorithm_are_those_of_the_training(self):
     trained_with = config_lib.Config(algorithm='ddqn', level_name='CartPole-v1',
                                      num_action_repeats=5)

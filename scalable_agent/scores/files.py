@@ -48,7 +48,7 @@ def to_markdown(table: score_table.Table, title: str = '') -> str:
       + (' In brackets and under "normalised": percent, where 0 is random '
          'and 100 is human.' if suite else '')]
   if table.comparisons:
-    parts += _comparison_parts(table.comparisons)
+    parts += _comparison_parts(table)
   if suite and table.aggregates:
     parts += _aggregate_parts(suite, table.aggregates)
   parts += group_text.to_markdown(table.over_runs)
@@ -84,14 +84,17 @@ def _aggregate_parts(
           f'- {agent}' for agent in suite.other_agents)]
 
 
-def _comparison_parts(
-    comparisons: Sequence[score_table.Comparison]) -> list[str]:
+def _comparison_parts(table: score_table.Table) -> list[str]:
+  agents = {id(row): f'yours, agent {i}' if len(table.runs) > 1 else 'yours'
+            for i, run in enumerate(table.runs, 1) for row in run.rows}
   numbers: dict[tuple[str, str], int] = {}
   lines = [['level', 'agent', 'agent steps', 'mean', 'std']]
-  for row, num_agent_steps, scores in comparisons:
-    lines.append([row.level, 'yours', f'{num_agent_steps:,}',
-                  f'{row.mean:,.2f}', f'{row.std:,.2f}'])
-    for score in scores:
+  for level in dict.fromkeys(c.row.level for c in table.comparisons):
+    of_level = [c for c in table.comparisons if c.row.level == level]
+    lines += [[level, agents[id(row)], f'{num_agent_steps:,}',
+               f'{row.mean:,.2f}', f'{row.std:,.2f}']
+              for row, num_agent_steps, _ in of_level]
+    for score in dict.fromkeys(s for c in of_level for s in c.scores):
       number = numbers.setdefault(
           (score.source, score.protocol), len(numbers) + 1)
       lines.append([
@@ -199,13 +202,13 @@ def to_csv(table: score_table.Table) -> str:
           len(row.returns),
           suite.normalized(row.level, row.mean)
           if suite and row.level in suite.keys else '', run.source])
-  for row, _, scores in table.comparisons:
-    for score in scores:
-      writer.writerow([
-          row.level, 'mean return', f'{score.algorithm}, {score.environment}, '
-          f'{score.num_agent_steps} agent steps', score.mean,
-          '' if score.std is None else score.std, *[''] * 4,
-          f'{score.source}: {score.protocol}'])
+  for level, score in dict.fromkeys(
+      (c.row.level, score) for c in table.comparisons for score in c.scores):
+    writer.writerow([
+        level, 'mean return', f'{score.algorithm}, {score.environment}, '
+        f'{score.num_agent_steps} agent steps', score.mean,
+        '' if score.std is None else score.std, *[''] * 4,
+        f'{score.source}: {score.protocol}'])
   if suite:
     writer.writerows(_published_lines(suite, table))
   writer.writerows(group_text.csv_rows(table.over_runs))
