@@ -41,7 +41,8 @@ _FIELDS = 'num_env_frames,train_time_s,level_name,episode_return,x,y'
 
 # A run saves for a second after the first signal; a second signal ends it.
 _SAVER = '''
-import os, pathlib, signal, time
+import os, pathlib, signal, sys, time
+os.chdir(sys.argv[1])
 def save(number, frame):
   for other in signal.SIGINT, signal.SIGTERM:
     signal.signal(other, signal.SIG_DFL)
@@ -61,7 +62,7 @@ from scalable_agent import experiment
 from scalable_agent.modes import suite
 start = suite.programs.start
 suite.programs.start = lambda command, directory, env: start(
-    [sys.executable, '-c', {_SAVER!r}], directory, env=env, cwd=directory)
+    [sys.executable, '-c', {_SAVER!r}, str(directory)], directory, env=env)
 sys.exit(experiment.main(flags.FLAGS([
     'experiment.py', '--mode=suite', '--level_name=catch', '--seeds=2',
     '--jobs=2', '--logdir=' + sys.argv[1]])))
