@@ -321,7 +321,7 @@ def main() -> int:
   except OSError as e:
     parser.error(f'--out={args.out} cannot be written: {e.strerror}.')
   if args.keep < 2 or args.jobs < 1 or args.num_trials < 1 or args.seed < 0:
-    parser.error('--keep needs 2 or more, --jobs and --num_trials 1, --seed 0.')
+    parser.error('The least are --keep=2, --jobs=1, --num_trials=1, --seed=0.')
   for number in signal.SIGTERM, signal.SIGINT:  # `finally` stops all programs.
     signal.signal(number, lambda *_: sys.exit(1))
   trials = draw(space, args.num_trials, args.seed)
