@@ -275,8 +275,8 @@ class _Thing:
   def server(self):
     return os.getppid()
 
-  def blocked_of_a_program(self):
-    return subprocess.run(['grep', 'SigBlk', '/proc/self/status'], text=True,
+  def signals_of_a_program(self):
+    return subprocess.run(['grep', 'Sig[BI]', '/proc/self/status'], text=True,
                           check=True, stdout=subprocess.PIPE).stdout
 
   def user_error(self):
@@ -349,17 +349,18 @@ class RemoteTest(parameterized.TestCase):
           server = thing.call('server')
           with open(f'/proc/{server}/status') as f:
             print([line for line in f if line.startswith('SigBlk')])
-          print([thing.call('blocked_of_a_program')])
+          print([thing.call('signals_of_a_program')])
         """)
     output = subprocess.run(
         [sys.executable, '-c', program], text=True, check=True,
         stdout=subprocess.PIPE, env={
             **os.environ, 'PYTHONPATH': os.pathsep.join([_ROOT, _TESTS])})
-    is_blocked = [
-        bool(int(mask, 16) & (1 << (signal.SIGINT - 1)))
-        for mask in re.findall(r'SigBlk:\\t(\w+)', output.stdout)]
-    # Programs of environments may handle this signal.
-    self.assertEqual(is_blocked, [True, False])
+    found = [
+        (name, bool(int(mask, 16) & (1 << (signal.SIGINT - 1))))
+        for name, mask in re.findall(r'(Sig\w+):\\t(\w+)', output.stdout)]
+    # Programs of environments may end by this signal.
+    self.assertEqual(
+        found, [('SigBlk', True), ('SigBlk', False), ('SigIgn', False)])
 
   def test_calls(self):
     with remote.Remote('thing', _Thing, 60) as thing:
@@ -962,6 +963,10 @@ MUTATIONS = (
          catches='test_the_server_does_not_see_ctrl_c_while_it_imports', rows=(
         ('programs of environments cannot handle SIGINT',
          '  signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])\n', ''),
+        ('programs of environments ignore SIGINT',
+         '  signals.send_when_parent_dies(signal.SIGKILL)',
+         '  signal.signal(signal.SIGINT, signal.SIG_IGN)\n'
+         '  signals.send_when_parent_dies(signal.SIGKILL)'),
         ('the tracker lets SIGINT through',
          '  multiprocessing.resource_tracker.ensure_running()\n', ''),
     )),

@@ -285,6 +285,11 @@ def _area_weights(size, new_size):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='environments/vizdoom',
+         catches='test_interrupt_is_ignored_by_the_engine', rows=(
+        ('an interrupt ends the engine',
+         '  @signals.blocked(signal.SIGINT)', '  #'),
+    )),
+    dict(file='environments/vizdoom',
          catches='test_a_limit_of_gymnasium_shows_the_last_screen',
          rows=(
         ('no last screen',

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import os
 import re
+import signal
 import subprocess
 import tempfile
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 from scalable_agent.environments import arguments
 from scalable_agent.environments import base
 from scalable_agent.environments import registry
+from scalable_agent.processes import signals
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 # Widths and heights of the engine's screens. Frames are scaled down from the
@@ -142,6 +144,7 @@ class Engine(gymnasium.Wrapper):
         self._clean_up.communicate()
         self._clean_up = None
 
+  @signals.blocked(signal.SIGINT)  # An interrupt would end the engine.
   def _start(self, seed: int | None, options: dict | None) -> tuple[Any, dict]:
     """Starts the engine; returns the results of its first `reset`."""
     # The engine leaves files in the directory it runs in.

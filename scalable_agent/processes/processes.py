@@ -256,15 +256,13 @@ def _run(target: Callable[..., None], args: tuple,
   multiprocessing.current_process().daemon = False
   CONTEXT.set_forkserver_preload([])
   os.register_at_fork(after_in_child=heed_signals)
-  signal.signal(signal.SIGINT, signal.SIG_IGN)
-  # Programs of environments may handle this signal.
-  signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
   signal.signal(signal.SIGCONT, signal.SIG_DFL)
   # Batch systems and terminals send these signals to all processes of a run.
   # Only the main process reacts. Programs started by environments would inherit
   # an ignored signal, but not a handler that does nothing.
-  for number in signal.SIGTERM, signal.SIGHUP:
+  for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
     signal.signal(number, lambda *_: None)
+  signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
   signals.send_when_parent_dies(signal.SIGKILL)  # The parent is the server.
   server_pid.value = os.getppid()
   threading.Thread(target=_exit_with_parent, daemon=True).start()
