@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of processes: what runs there, what ends them, what replaces them."""
 
+import ast
 import collections
 import contextlib
 import ctypes
@@ -43,6 +44,7 @@ from scalable_agent.processes import workers
 _TESTS = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_TESTS)
 _SETTINGS = environments.EnvironmentSettings(num_action_repeats=1)
+_AT_IMPORT = dict(os.environ)
 # Builds, resets and steps are said with the process in which they are.
 _MODULE = """
     import os
@@ -279,6 +281,10 @@ class _Thing:
     return subprocess.run(['grep', 'Sig[BI]', '/proc/self/status'], text=True,
                           check=True, stdout=subprocess.PIPE).stdout
 
+  def variables(self, *names):
+    return [[environ.get(name) for name in names]
+            for environ in (_AT_IMPORT, os.environ)]
+
   def user_error(self):
     raise errors.LevelError('Use another.')
 
@@ -361,6 +367,34 @@ class RemoteTest(parameterized.TestCase):
     # Programs of environments may end by this signal.
     self.assertEqual(
         found, [('SigBlk', True), ('SigBlk', False), ('SigIgn', False)])
+
+  def test_variables_are_those_of_the_program(self):
+    program = textwrap.dedent("""
+        import os, processes_test
+        from scalable_agent.processes import processes, remote
+        def print_variables():
+          with remote.Remote('thing', processes_test._Thing, 60) as thing:
+            print(thing.call('variables', 'CHANGED', 'REMOVED', 'NEW',
+                             'OMP_NUM_THREADS'))
+        os.environ[processes._DIRECTORY] = 'of another program'
+        os.environ.update(CHANGED='before', REMOVED='before')
+        os.environ.pop('OMP_NUM_THREADS', None)
+        print_variables()
+        os.environ.update(CHANGED='after', NEW='after')
+        del os.environ['REMOVED']
+        print_variables()
+        with remote.Remote('thing', processes_test._Thing, 60) as thing:
+          print(thing.call('variables', processes._DIRECTORY))
+        """)
+    *found, [at_import, mark] = map(ast.literal_eval, subprocess.run(
+        [sys.executable, '-c', program], text=True, check=True,
+        stdout=subprocess.PIPE, env={
+            **os.environ, 'PYTHONPATH': os.pathsep.join([_ROOT, _TESTS])}
+    ).stdout.splitlines())
+    self.assertEqual(found, [[['before', 'before', None, '1']] * 2,
+                             [['after', None, 'after', '1']] * 2])
+    self.assertEqual(at_import, mark)
+    self.assertNotEqual(mark, ['of another program'])
 
   def test_calls(self):
     with remote.Remote('thing', _Thing, 60) as thing:
@@ -498,31 +532,18 @@ class UserModuleTest(parameterized.TestCase):
     self.enter_context(mock.patch.dict(os.environ, NOTES=self.notes))
 
   def test_nothing_runs_in_this_process(self):
-    # The server has the environment variables of its start.
-    program = textwrap.dedent("""
-        import os
-        import numpy as np
-        from scalable_agent import environments
-        settings = environments.EnvironmentSettings(num_action_repeats=1)
-        with environments.make_vec(['my_module:Mine-v0'], [1], settings) as env:
-          env.initial()
-        rewards, terminated = environments.goal_functions(
-            'my_module:Mine-v0', settings)
-        found = rewards(np.array([[3], [5]]), np.array([[1], [1]]))
-        print(os.getpid(), found.tolist(), terminated)
-        """)
-    output = subprocess.run(
-        [sys.executable, '-c', program], capture_output=True, text=True,
-        env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
-    self.assertEqual(output.returncode, 0, output.stderr)
-    # The line before says that steps have other rewards.
-    pid, *rest = output.stdout.splitlines()[-1].split(maxsplit=1)
-    self.assertEqual(rest, ['[2.0, 4.0] None'])
+    level = 'my_module:Mine-v0'
+    with environments.make_vec([level], [1], _SETTINGS) as env:
+      env.initial()
+    rewards, terminated = environments.goal_functions(level, _SETTINGS)
+    np.testing.assert_array_equal(
+        rewards(np.array([[3], [5]]), np.array([[1], [1]])), [2, 4])
+    self.assertIsNone(terminated)
     with open(self.notes) as f:
       notes = [line.split() for line in f]
     self.assertEqual({what for what, _ in notes}, {'import', 'build', 'reward'})
     self.assertLen({pid for _, pid in notes}, 3)
-    self.assertNotIn(pid, {pid for _, pid in notes})
+    self.assertNotIn(str(os.getpid()), {pid for _, pid in notes})
 
   @parameterized.parameters(
       ('no_such_module:Mine-v0', errors.MissingDependencyError,
@@ -969,6 +990,12 @@ MUTATIONS = (
          '  signals.send_when_parent_dies(signal.SIGKILL)'),
         ('the tracker lets SIGINT through',
          '  multiprocessing.resource_tracker.ensure_running()\n', ''),
+    )),
+    dict(file='processes/variables',
+         catches='test_variables_are_those_of_the_program', rows=(
+        ('variables of the server are removed',
+         'self._server_names - changed', 'os.environ.keys() - changed'),
+        ('the mark is that of the program', 'if name != self._kept', ''),
     )),
     dict(file='processes/programs',
          catches='test_an_interrupted_stop_sends_one_signal', rows=(

@@ -28,6 +28,7 @@ import types
 from typing import IO, TypeAlias, TypeVar
 
 from scalable_agent.processes import signals
+from scalable_agent.processes import variables
 from scalable_agent.settings import files
 
 # A fork server starts a process in milliseconds. The server has imported the
@@ -41,6 +42,7 @@ _Process: TypeAlias = multiprocessing.process.BaseProcess
 _start_lock = threading.Lock()
 _started: list[_Process] = []
 _server_pid = CONTEXT.RawValue(ctypes.c_long, 0)
+_server_names: set[str] = set()  # Of variables of this program at its start.
 
 _LONGEST_WAIT_S = 1.0
 # Names of sockets have at most 107 characters.
@@ -59,7 +61,9 @@ T = TypeVar('T')
 def start(target: Callable[..., None], args: tuple, name: str) -> _Process:
   """Starts a process that calls `target(*args)`; the caller calls `end`."""
   process = CONTEXT.Process(
-      target=_run, args=(target, args, _server_pid), name=name, daemon=True)
+      target=_run, name=name, daemon=True, args=(
+          variables.Variables(_server_names, _DIRECTORY), target, args,
+          _server_pid))
   # A start of Python's tracker of resources would let SIGINT through again.
   multiprocessing.resource_tracker.ensure_running()
   with (_start_lock, _hide_main_module(), _start_method_kept(),
@@ -69,6 +73,8 @@ def start(target: Callable[..., None], args: tuple, name: str) -> _Process:
     elif not _locks:  # Else a start before has failed.
       _prepare_directory()
     is_running = _group_and_session(_server_pid.value)
+    if not is_running:
+      _server_names.update(os.environ)
     with contextlib.nullcontext() if is_running else _mark_server():
       process.start()  # Starts the server, too, if none runs.
     _started.append(process)
@@ -247,7 +253,7 @@ def _remove_run(path: str) -> bool:
   return True
 
 
-def _run(target: Callable[..., None], args: tuple,
+def _run(unused_variables: None, target: Callable[..., None], args: tuple,
          server_pid: ctypes.c_long) -> None:
   """Runs in the process."""
   os.setpgid(0, 0)  # Children can be found by this group.

@@ -1,0 +1,35 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Environment variables of processes that a server starts."""
+
+from collections.abc import Set
+import os
+
+
+class Variables:
+  """The environment variables of this program, as an argument of a process.
+
+  The process sets the variables when the argument arrives. Arguments after this
+  one may import modules of users, which may look at the variables.
+  """
+
+  def __init__(self, server_names: Set[str], kept: str):
+    """Makes the argument.
+
+    Args:
+      server_names: variables that the server may have got from this program,
+        which may have removed some of the variables since. Other variables of
+        the server stay.
+      kept: a variable that keeps the value of the server.
+    """
+    self._server_names, self._kept = server_names, kept
+
+  def __reduce__(self) -> tuple:
+    changed = {name: value for name, value in os.environ.items()
+               if name != self._kept}
+    return _set, (changed, self._server_names - changed.keys() - {self._kept})
+
+
+def _set(changed: dict[str, str], removed: set[str]) -> None:
+  for name in removed:
+    os.environ.pop(name, None)
+  os.environ.update(changed)
