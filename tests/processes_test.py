@@ -554,6 +554,18 @@ class UserModuleTest(parameterized.TestCase):
     with self.assertRaisesRegex(error, message):
       environments.make_vec([level], [1], _SETTINGS)
 
+  @parameterized.parameters(
+      ("gymnasium.register('my id', 'm:Mine')", 'Malformed environment ID'),
+      ("gymnasium.spec('NoSuch-v0')", 'NameNotFound: .* `NoSuch`'))
+  def test_errors_of_gymnasium_in_a_module(self, line, message):
+    directory = self.create_tempdir()
+    directory.create_file('wrong.py', f'import gymnasium\n{line}\n')
+    with mock.patch.object(
+        sys, 'path', [directory.full_path, *sys.path]), self.assertRaisesRegex(
+            errors.EnvironmentProcessError,
+            f'wrong:Mine-v0 raised .*{message}') as caught:
+      environments.make_vec(['wrong:Mine-v0'], [1], _SETTINGS)
+    self.assertIn(line, caught.exception.frames)
 
   def test_warnings_of_a_level_come_once(self):
     code = """
@@ -980,6 +992,13 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/registry',
+         catches='test_errors_of_gymnasium_in_a_module', rows=(
+        ('errors of gymnasium in a module are unknown levels',
+         '    if module:\n      importlib.import_module(module)\n    try:\n',
+         '    try:\n'
+         '      if module:\n        importlib.import_module(module)\n'),
+    )),
     dict(file='processes/processes',
          catches='test_the_server_does_not_see_ctrl_c_while_it_imports', rows=(
         ('programs of environments cannot handle SIGINT',

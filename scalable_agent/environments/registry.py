@@ -92,14 +92,15 @@ def look_up(level_name: str, settings: EnvironmentSettings) -> Spec:
   try:
     if module:
       importlib.import_module(module)
-    spec = gymnasium.spec(env_id)
+    try:
+      spec = gymnasium.spec(env_id)
+    except gymnasium.error.Error as e:
+      raise base.unknown_level(level_name, gymnasium.registry) from e
     return _with_pictures(spec) if settings.needs_pictures else spec
   except ImportError as e:
     raise errors.MissingDependencyError(
         f'The module of level {level_name} {errors.of_import(e, module)}'
     ) from e
-  except gymnasium.error.Error as e:
-    raise base.unknown_level(level_name, gymnasium.registry) from e
 
 
 def creator(spec: Spec) -> Callable[..., gymnasium.Env]:
