@@ -207,7 +207,9 @@ class ObservationsTest(parameterized.TestCase):
   def test_an_encoder_takes_whole_numbers_of_any_form(self):
     for space, observation, expected in (
         (spaces.Discrete(3), np.array([2]), [0, 0, 1]),
+        (spaces.Discrete(3, start=1), 2., [0, 1, 0]),
         (spaces.MultiDiscrete([2, 2]), [1, 0], [0, 1, 1, 0]),
+        (spaces.MultiDiscrete([2, 2]), np.array([0., 1.]), [1, 0, 0, 1]),
         (spaces.MultiBinary(2), [True, False], [1, 0]),
         (spaces.Box(0, 9, (2,), np.uint8), np.array([3., 9.]), [3, 9])):
       found = our_spaces.Encoder(space, spaces.Discrete(2))(observation)
@@ -332,6 +334,11 @@ MUTATIONS = (
         ('two actions in one',
          'if value.size != math.prod(', 'if 0 != int('),
         ('parts of counts', 'outside |= value % 1 != 0', 'pass'),
+    )),
+    dict(file='environments/spaces',
+         catches='test_an_encoder_takes_whole_numbers_of_any_form', rows=(
+        ('floats are no numbers of a Discrete', 'value.astype(np.int64)',
+         'value'),
     )),
     dict(file='processes/shared_arrays', catches='ObservationsTest.'
          'test_an_encoder_refuses_numbers_that_do_not_fit', rows=(

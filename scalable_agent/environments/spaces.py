@@ -225,7 +225,7 @@ class Encoder:
         raise ValueError(f'An observation has {value.size} numbers, but its '
                          f'space is {in_a_line(space)}.')
       check_counted(value, space)
-      return spaces.flatten(space, value)
+      return spaces.flatten(space, value.astype(np.int64))
     if _is_small(space):  # Also here, -1 is no uint8.
       return shared_arrays.fit(np.asarray(value), space.dtype)
     if not isinstance(space, spaces.Text):
