@@ -460,7 +460,7 @@ MUTATIONS = (
         ('actions are not scaled',
          'spaces.to_space(actions, self._env.single_action_space)', 'actions'),
     )),
-    dict(file='environments/spaces',
+    dict(file='environments/encoding',
          catches='test_vectors_and_single_ones_have_the_same_episodes', rows=(
         ('all spaces are boxes', 'if self._mask_space is None and all(',
          'if True or all('),

@@ -856,17 +856,17 @@ MUTATIONS = (
         ('a choice at the end', 'self._encode(observation, terminated), reward',
          'self._encode(observation), reward'),
     )),
-    dict(file='environments/spaces', catches='test_wrong_masks', rows=(
-        ('no check of the choice', 'if not is_over and not has_choice(',
-         'if False and not has_choice('),
+    dict(file='environments/encoding', catches='test_wrong_masks', rows=(
+        ('no check of the choice', 'if not is_over and not spaces.has_choice(',
+         'if False and not spaces.has_choice('),
         ('counts as masks', '(mask != 0) & (mask != 1)', '(mask < 0)'),
-        ('masks of any size', 'if mask.shape != _mask_spec(space).shape:',
+        ('masks of any size', 'if mask.shape != spaces.mask_spec(space).shape:',
          'if False:'),
     )),
     dict(file='environments/spaces',
          catches='test_spaces_that_are_no_masks', rows=(
              ('masks of other actions',
-              '_mask_spec(space).shape != (sum(action.num_values),)', 'False'),
+              'mask_spec(space).shape != (sum(action.num_values),)', 'False'),
              ('masks of any box', '(part.low >= 0).all() and', 'True or'),
              ('masks of continuous actions', 'if action.size:\n    raise',
               'if False:\n    raise'),
@@ -875,7 +875,7 @@ MUTATIONS = (
          catches='test_a_vector_of_the_caller', rows=(
              ('a choice at the end', 'is_over = terminated\n', 'pass\n'),
          )),
-    dict(file='environments/spaces', catches='test_a_vector_of_the_caller',
+    dict(file='environments/encoding', catches='test_a_vector_of_the_caller',
          rows=(
              ('no check of the choice in a row', 'self(row, over)',
               'self(row, True)'),

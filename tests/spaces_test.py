@@ -416,10 +416,10 @@ MUTATIONS = (
         ('no wrapper is refused', 'not np.isclose(reward, rewards[0])',
          'False'),
     )),
-    dict(file='environments/spaces', catches='test_parts_keep_their_order',
+    dict(file='environments/encoding', catches='test_parts_keep_their_order',
          rows=(
              ('tuples in the order of names',
-              'dict(zip(self._parts, observation',
+              'dict(zip(names, observation',
               'dict(zip(sorted(self._parts), observation'),
          )),
     dict(file='environments/spaces',

@@ -18,11 +18,13 @@ import scalable_agent
 from scalable_agent import algorithms
 from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent.environments import encoding
 from scalable_agent.environments import spaces as our_spaces
 from scalable_agent.environments import units
 from scalable_agent.experience import structs
 from scalable_agent.modes import export
 from scalable_agent.modes import loading
+from scalable_agent.processes import shared_arrays
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -197,10 +199,15 @@ class ObservationsTest(parameterized.TestCase):
       (spaces.MultiBinary(2), [0, np.nan], 'the number nan, .* MultiBinary'),
       (spaces.Box(0, 1, (2,), np.uint8), [.2, 1], r'number 0\.2, .* uint8'),
       (spaces.Box(0, 1, (2,), np.uint8), [0, np.nan], 'number nan, .* uint8'),
-      (spaces.Box(0, 1, (2,), np.uint8), [np.inf, 1], 'number inf, .* uint8'))
+      (spaces.Box(0, 1, (2,), np.uint8), [np.inf, 1], 'number inf, .* uint8'),
+      (spaces.Box(0, 1, (2,), np.uint8), np.array([.5, 1], object), 'number 0'),
+      (spaces.Box(0, 1, (2,)), [1, 2j], 'complex128 .*, but must be numbers'),
+      (spaces.Box(0, 1, (2,)), ['1', '2'], '<U1 .*, but must be numbers'),
+      (spaces.Box(0, 1, (1,)), [None], 'object .*, but must be numbers'),
+      (spaces.Discrete(2), '1', '<U1 .*, but must be numbers'))
   def test_an_encoder_refuses_numbers_that_do_not_fit(
       self, space, observation, text):
-    encode = our_spaces.Encoder(space, spaces.Discrete(2))
+    encode = encoding.Encoder(space, spaces.Discrete(2))
     with self.assertRaisesRegex(ValueError, text):
       encode(observation)
 
@@ -211,9 +218,39 @@ class ObservationsTest(parameterized.TestCase):
         (spaces.MultiDiscrete([2, 2]), [1, 0], [0, 1, 1, 0]),
         (spaces.MultiDiscrete([2, 2]), np.array([0., 1.]), [1, 0, 0, 1]),
         (spaces.MultiBinary(2), [True, False], [1, 0]),
-        (spaces.Box(0, 9, (2,), np.uint8), np.array([3., 9.]), [3, 9])):
-      found = our_spaces.Encoder(space, spaces.Discrete(2))(observation)
+        (spaces.Box(0, 9, (2,), np.uint8), np.array([3., 9.]), [3, 9]),
+        (spaces.Box(0, 99, (2,)), np.array([3, .5], object), [3, .5])):
+      found = encoding.Encoder(space, spaces.Discrete(2))(observation)
       self.assertEqual(found['frame'].tolist(), expected)
+      self.assertNotEqual(found['frame'].dtype, object)
+
+  @parameterized.parameters(
+      (spaces.Box(0, 1, (1,)), {'frame': [1]}, r'is of type dict, .* is Box\('),
+      (spaces.Dict(a=spaces.Discrete(2)), np.zeros(1), 'type ndarray, .* Dict'),
+      (spaces.Dict(a=spaces.Discrete(2), b=spaces.Discrete(2)), {'b': 1},
+       r'An observation lacks the part a, but its space is Dict\('),
+      (spaces.Dict(a=spaces.Discrete(2), action_mask=spaces.MultiBinary(2)),
+       {'a': 1}, 'lacks the part action_mask'),
+      (spaces.Tuple([spaces.Discrete(2)] * 2), (1,), 'has 1 parts, .* Tuple'),
+      (spaces.Tuple([spaces.Discrete(2)]), 1, 'is of type int, .* Tuple'),
+      (spaces.Tuple([spaces.Discrete(2)]), {'0': 1}, 'type dict, .* Tuple'),
+      (spaces.Dict(a=spaces.Discrete(2), b=spaces.Discrete(2)),
+       {'a': 1, 'b': 2}, 'The part b of an observation has the number 2, '),
+      (spaces.Dict(a=spaces.Discrete(2), instruction=spaces.Text(3)),
+       {'a': 1, 'instruction': b'go'}, 'instruction .* is of type bytes, but'))
+  def test_an_encoder_refuses_other_forms(self, space, observation, text):
+    encode = encoding.Encoder(space, spaces.Discrete(2))
+    with self.assertRaisesRegex(ValueError, text):
+      encode(observation)
+
+  def test_what_is_written_has_the_name_of_its_part(self):
+    arrays = {'a': np.zeros([1, 2], np.uint8), 'b': np.zeros([1], np.uint8)}
+    for part, value, text in (
+        ('a', [1, 2, 3], r'int64 \[3\], but its space is uint8 \[2\]'),
+        ('b', 256, 'the number 256, but')):
+      with self.assertRaisesRegex(
+          ValueError, f'The part {part} of an observation .* {text}'):
+        shared_arrays.write(arrays, 0, {'a': [1, 2], 'b': 1, part: value})
 
   @parameterized.parameters(
       ('place', [1]), ('place', [6]), ('cards', [[[0, 1], [6, 5]]]),
@@ -329,19 +366,28 @@ class TrainedTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
-    dict(file='environments/spaces', catches='ObservationsTest.'
+    dict(file='environments/encoding', catches='ObservationsTest.'
          'test_an_encoder_refuses_numbers_that_do_not_fit', rows=(
         ('two actions in one',
          'if value.size != math.prod(', 'if 0 != int('),
+    )),
+    dict(file='environments/encoding',
+         catches='test_an_encoder_refuses_other_forms', rows=(
+        ('a missing part is not said', 'missing := [', 'missing := [] and ['),
+        ('any number of parts', 'len(observation) != len(names)', 'False'),
+    )),
+    dict(file='environments/spaces', catches='ObservationsTest.'
+         'test_an_encoder_refuses_numbers_that_do_not_fit', rows=(
         ('parts of counts', 'outside |= value % 1 != 0', 'pass'),
     )),
-    dict(file='environments/spaces',
+    dict(file='environments/encoding',
          catches='test_an_encoder_takes_whole_numbers_of_any_form', rows=(
         ('floats are no numbers of a Discrete', 'value.astype(np.int64)',
          'value'),
     )),
     dict(file='processes/shared_arrays', catches='ObservationsTest.'
          'test_an_encoder_refuses_numbers_that_do_not_fit', rows=(
+        ('texts are cut', "if array.dtype.kind not in 'biuf':", 'if False:'),
         ('fractions are cut', 'outside |= value != np.trunc(value)', 'pass'),
         ('no number becomes 0', 'value != np.trunc(value)',
          'np.abs(value - np.trunc(value)) > 0'),

@@ -19,6 +19,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import arguments
 from scalable_agent.environments import base
+from scalable_agent.environments import encoding
 from scalable_agent.environments import registry
 from scalable_agent.environments import spaces
 from scalable_agent.environments import units
@@ -93,7 +94,7 @@ class EnvPoolVector:
                            for name, both in found.items()})
     units.check_repeats(level_names[0], common, settings)
     self._layout, self._action_space = common.observations, common.actions
-    self._encode = spaces.Encoder(*found[level_names[0]])
+    self._encode = encoding.Encoder(*found[level_names[0]])
     self.spec = structs.EnvironmentSpec(
         common.observations.spec, common.action_spec,
         settings.num_action_repeats, common.units)

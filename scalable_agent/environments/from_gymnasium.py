@@ -5,6 +5,7 @@ import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import encoding
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
 from scalable_agent.processes import shared_arrays
@@ -38,7 +39,7 @@ class WrappedEnvironment:
     self._env = env
     action = spaces.action_spec(env.action_space, level_name)
     self._layout = spaces.layout(env.observation_space, action, level_name)
-    self._encode = spaces.Encoder(env.observation_space, env.action_space)
+    self._encode = encoding.Encoder(env.observation_space, env.action_space)
     self.spec = structs.EnvironmentSpec(self._layout.spec, action, 1)
 
   def initial(self) -> base.Observation:
@@ -86,7 +87,7 @@ class WrappedVector:
     action = spaces.action_spec(env.single_action_space, level_name)
     self._layout = spaces.layout(
         env.single_observation_space, action, level_name)
-    self._encode = spaces.Encoder(
+    self._encode = encoding.Encoder(
         env.single_observation_space, env.single_action_space)
     self._mode = _autoreset_mode(env)
     self.spec = structs.EnvironmentSpec(self._layout.spec, action, 1)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import encoding
 from scalable_agent.environments import spaces
 from scalable_agent.processes import user_code
 
@@ -130,7 +131,7 @@ def _compare_rewards(level_name: str, env: gymnasium.Env) -> None:
 def _random_steps(env: gymnasium.Env) -> Iterator[base.Step]:
   """Yields the results of random valid actions."""
   rng = np.random.default_rng(0)
-  encode = spaces.Encoder(env.observation_space, env.action_space)
+  encode = encoding.Encoder(env.observation_space, env.action_space)
   observation, _ = env.reset(seed=0)
   for _ in range(_NUM_PROBED_STEPS):
     result = env.step(spaces.random_action(

@@ -15,6 +15,7 @@ import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import encoding
 from scalable_agent.environments import registry
 from scalable_agent.environments import spaces
 from scalable_agent.environments import units
@@ -222,11 +223,11 @@ def _in_transport(factory: base.Factory) -> gymnasium.Env:
 
 
 class _Transport(gymnasium.Wrapper):
-  """Encodes observations by `spaces.Encoder`."""
+  """Encodes observations by `encoding.Encoder`."""
 
   def __init__(self, env: gymnasium.Env):
     super().__init__(env)
-    self._encode = spaces.Encoder(env.observation_space, env.action_space)
+    self._encode = encoding.Encoder(env.observation_space, env.action_space)
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[dict[str, np.ndarray], dict]:

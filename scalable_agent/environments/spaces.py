@@ -1,27 +1,25 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Conversion of gymnasium's spaces to the specs and arrays of this project.
 
-Workers send observations as named arrays, see `Encoder` and `Layout`. Workers
+Workers send observations as named arrays, see `Layout` and `encoding`. Workers
 receive actions in the environments' own space, see `to_space`.
 """
 
 from collections.abc import Mapping, Sequence
 import contextlib
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 from gymnasium import spaces
-from gymnasium.vector import utils as vector_utils
 import numpy as np
 import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.experience import structs
-from scalable_agent.processes import shared_arrays
 
 # The name of the array if observations are not dictionaries.
 ONLY_ARRAY = 'frame'
-_TEXT = 'instruction'
+TEXT = 'instruction'
 MASK = 'action_mask'
 # Spaces whose values `spaces.flatten` turns into one-hot or multi-hot vectors.
 COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
@@ -91,18 +89,18 @@ class Layout(NamedTuple):
     if not self.is_dict:
       return self.arrays[ONLY_ARRAY]
     text = structs.ArraySpec((), np.dtype(object))
-    return {name: text if name == _TEXT else spec
+    return {name: text if name == TEXT else spec
             for name, spec in self.arrays.items()}
 
   def decode(self, arrays: dict[str, np.ndarray]) -> structs.Nest:
     """Returns observations, of arrays `[E, ...]`, which are not copied."""
     if not self.is_dict:
       return arrays[ONLY_ARRAY]
-    if _TEXT not in arrays:
+    if TEXT not in arrays:
       return dict(arrays)
-    text = arrays[_TEXT]
+    text = arrays[TEXT]
     text = text.view(f'S{text.shape[1]}')[:, 0].astype(object)
-    return {**arrays, _TEXT: text}
+    return {**arrays, TEXT: text}
 
   def __str__(self) -> str:
     arrays = ', '.join(f'{name} {array.dtype} {list(array.shape)}'
@@ -121,13 +119,13 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
   if MASK in parts:
     _check_mask_space(parts[MASK], action, level_name)
   arrays = {name: array for name, part in parts.items()
-            if (array := _mask_spec(part) if name == MASK else
-                _array_spec(part, name == _TEXT))}
+            if (array := mask_spec(part) if name == MASK else
+                _array_spec(part, name == TEXT))}
   if empty := [name for name, array in arrays.items() if 0 in array.shape]:
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {in_a_line(space)}, in which '
         f'{", ".join(empty)} has no numbers: leave this part out.')
-  if arrays.keys() != parts.keys() or arrays.keys() <= {_TEXT, MASK}:
+  if arrays.keys() != parts.keys() or arrays.keys() <= {TEXT, MASK}:
     can_flatten = False
     with contextlib.suppress(AttributeError, NotImplementedError):
       can_flatten = space.is_np_flattenable  # Not of all classes of spaces.
@@ -169,79 +167,12 @@ def random_action(rng: np.random.Generator, space: gymnasium.Space,
   return to_space(parts[np.newaxis], space)[0]
 
 
-class Encoder:
-  """Turns observations into dictionaries of arrays; text is UTF-8 in uint8."""
-
-  def __init__(self, space: gymnasium.Space, action_space: gymnasium.Space):
-    """Makes an encoder for spaces that `layout` and `action_spec` take."""
-    self._space = space
-    self._parts = dict(parts_of(space))
-    self._is_tuple = isinstance(space, spaces.Tuple)
-    if _TEXT in self._parts:
-      self._text_size = _max_bytes(self._parts[_TEXT])
-    self._mask_space = self._parts.pop(MASK, None)
-    self._action = action_spec(action_space, '')
-
-  def __call__(self, observation: structs.Nest,
-               is_over: bool = False) -> dict[str, np.ndarray]:
-    """Returns the arrays of `Layout`, in the dtypes of the space.
-
-    Args:
-      observation: an observation of the space.
-      is_over: whether the episode is over, so that no action needs to be valid.
-    """
-    if self._is_tuple:
-      observation = dict(zip(self._parts, observation, strict=True))
-    elif not isinstance(observation, Mapping):
-      observation = {ONLY_ARRAY: observation}
-    arrays = {name: self._encode(observation[name], part)
-              for name, part in self._parts.items()}
-    if self._mask_space is not None:
-      arrays[MASK] = _encode_mask(observation[MASK], self._mask_space)
-      if not is_over and not has_choice(arrays[MASK], self._action):
-        raise ValueError('no action is valid: the action_mask is '
-                         f'{arrays[MASK].astype(int).tolist()}')
-    return arrays
-
-  def batch(self, observations: structs.Nest,
-            is_over: np.ndarray) -> dict[str, np.ndarray]:
-    """Returns the arrays of observations `[E, ...]` of a vector.
-
-    `is_over`, bool `[E]`, says which observations end an episode.
-    """
-    if self._mask_space is None and all(
-        isinstance(part, spaces.Box) for part in self._parts.values()):
-      arrays = self(observations)  # Boxes are encoded number by number.
-      return {name: np.asarray(array) for name, array in arrays.items()}
-    space = vector_utils.batch_space(self._space, len(is_over))
-    rows = [self(row, over) for row, over in zip(
-        vector_utils.iterate(space, observations), is_over, strict=True)]
-    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-
-  def _encode(self, value: Any, space: gymnasium.Space) -> np.ndarray:
-    if isinstance(space, COUNTED):
-      value = np.asarray(value)
-      if value.size != math.prod(space.shape or ()):
-        raise ValueError(f'An observation has {value.size} numbers, but its '
-                         f'space is {in_a_line(space)}.')
-      check_counted(value, space)
-      return spaces.flatten(space, value.astype(np.int64))
-    if _is_small(space):  # Also here, -1 is no uint8.
-      return shared_arrays.fit(np.asarray(value), space.dtype)
-    if not isinstance(space, spaces.Text):
-      return value
-    text, size = value.encode(), self._text_size
-    if len(text) > size:
-      raise ValueError(f'Instruction {text!r} is longer than its space permits '
-                       f'({size} bytes).')
-    return np.frombuffer(text.ljust(size, b'\0'), np.uint8)
-
-
 def _mask_parts(space: gymnasium.Space) -> Sequence[gymnasium.Space]:
   return space.spaces if isinstance(space, spaces.Tuple) else [space]
 
 
-def _mask_spec(space: gymnasium.Space) -> structs.ArraySpec:
+def mask_spec(space: gymnasium.Space) -> structs.ArraySpec:
+  """Returns the spec of a mask as an array, bool `[P]`."""
   size = sum(math.prod(part.shape or ()) for part in _mask_parts(space))
   return structs.ArraySpec((size,), np.dtype(bool))
 
@@ -253,7 +184,7 @@ def _check_mask_space(space: gymnasium.Space, action: structs.ActionSpec,
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations with an action_mask, but continuous '
         'actions, which cannot be masked: give this part another name.')
-  if _mask_spec(space).shape != (sum(action.num_values),) or not all(
+  if mask_spec(space).shape != (sum(action.num_values),) or not all(
       isinstance(part, spaces.MultiBinary) or isinstance(part, spaces.Box)
       and (part.low >= 0).all() and (part.high <= 1).all()
       for part in _mask_parts(space)):
@@ -264,24 +195,11 @@ def _check_mask_space(space: gymnasium.Space, action: structs.ActionSpec,
         'action. If this part is no mask, give the part another name.')
 
 
-def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
-  """Returns a mask as bool `[P]`; raises ValueError for other numbers."""
-  masks = value if isinstance(space, spaces.Tuple) else [value]
-  mask = np.concatenate([np.ravel(mask) for mask in masks])
-  if mask.shape != _mask_spec(space).shape:
-    raise ValueError(f'an action_mask has {len(mask)} numbers, but its space '
-                     f'is {in_a_line(space)}')
-  outside = (mask != 0) & (mask != 1)
-  if outside.any():
-    raise ValueError(f'an action_mask has the number {mask[outside][0]}: 1 is '
-                     'for valid actions, 0 for invalid ones')
-  return mask.astype(bool)
-
-
-def check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
+def check_counted(value: npt.ArrayLike, space: gymnasium.Space,
+                  who: str = 'An observation') -> None:
   """Raises ValueError for numbers that are not in a space, or not whole.
 
-  Gymnasium would count negative numbers from the end.
+  Gymnasium would count negative numbers from the end. `who` is for errors.
   """
   low, num_values = getattr(space, 'start', 0), (
       2 if isinstance(space, spaces.MultiBinary)
@@ -293,11 +211,12 @@ def check_counted(value: npt.ArrayLike, space: gymnasium.Space) -> None:
   if value.dtype.kind not in 'biu':
     outside |= value % 1 != 0  # Also NaN.
   if outside.any():
-    raise ValueError(f'An observation has the number {value[outside].flat[0]}, '
-                     f'which is not in its space, {in_a_line(space)}.')
+    raise ValueError(f'{who} has the number {value[outside].flat[0]}, which is '
+                     f'not in its space, {in_a_line(space)}.')
 
 
-def _is_small(space: gymnasium.Space) -> bool:
+def is_small(space: gymnasium.Space) -> bool:
+  """Whether the numbers of a space of bytes are counts or marks."""
   return (isinstance(space, spaces.Box) and space.dtype == np.uint8
           and bool((space.high <= MAX_COUNT).all()))
 
@@ -324,9 +243,9 @@ def _array_spec(
     space: gymnasium.Space, is_text: bool) -> structs.ArraySpec | None:
   """Returns the spec of a part of an observation; None if unsupported."""
   if isinstance(space, spaces.Text) and is_text:
-    return structs.ArraySpec((_max_bytes(space),), np.dtype(np.uint8))
+    return structs.ArraySpec((max_bytes(space),), np.dtype(np.uint8))
   if isinstance(space, spaces.Box) and not is_text:
-    if _is_small(space):
+    if is_small(space):
       return structs.DiscreteSpec(space.shape, np.dtype(np.float32))
     return structs.ArraySpec(space.shape, np.dtype(
         np.float32) if space.dtype == np.float64 else space.dtype)
@@ -335,6 +254,7 @@ def _array_spec(
   return None
 
 
-def _max_bytes(space: spaces.Text) -> int:
+def max_bytes(space: spaces.Text) -> int:
+  """Returns the bytes of the longest text, as UTF-8."""
   return space.max_length * max(
       [1] + [len(c.encode()) for c in space.character_list])

@@ -15,6 +15,7 @@ from gymnasium.utils import env_checker
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
+from scalable_agent.environments import encoding
 from scalable_agent.environments import goals
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
@@ -188,7 +189,7 @@ class Trial:
     self._action = spaces.action_spec(env.action_space, self._name)
     self._layout = spaces.layout(
         env.observation_space, self._action, self._name)
-    self._encode = spaces.Encoder(env.observation_space, env.action_space)
+    self._encode = encoding.Encoder(env.observation_space, env.action_space)
     self._arrays = {
         name: np.zeros([1, *spec.shape], spec.dtype)
         for name, spec in self._layout.arrays.items()}
@@ -308,10 +309,9 @@ class Trial:
     shared_arrays.write(self._arrays, 0, encoded)
     for name, array in self._arrays.items():
       if array.dtype.kind == 'f' and not np.isfinite(array).all():
-        what = (f'part {name} of the observation' if len(self._arrays) > 1 else
-                'observation')
-        raise ValueError(f'the {what} has {array[~np.isfinite(array)][0]}, but '
-                         'must be finite')
+        raise ValueError(
+            f'{shared_arrays.called(name, self._arrays)} has '
+            f'{array[~np.isfinite(array)][0]}, but must be finite')
     raw: Any = observation
     if not isinstance(raw, Mapping):
       raw = dict(zip(

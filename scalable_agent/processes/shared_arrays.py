@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Arrays in shared memory, by which a parent and its workers exchange steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 import ctypes
 import math
 from multiprocessing import sharedctypes
@@ -95,21 +95,43 @@ def write(arrays: dict[str, np.ndarray], index: int,
   space, or a number is not within the dtype of the space.
   """
   for name, array in arrays.items():
-    value = np.asarray(observation[name])
+    value, who = np.asarray(observation[name]), called(name, arrays)
     # NumPy would broadcast a wrong shape, and round to a wrong dtype.
     if value.shape != array.shape[1:] or (
         value.dtype.kind == 'f' and array.dtype.kind != 'f'):
       raise ValueError(
-          f'An observation is {value.dtype} {list(value.shape)}, but its space '
-          f'is {array.dtype} {list(array.shape[1:])}.')
-    array[index] = fit(value, array.dtype)
+          f'{who} is {value.dtype} {list(value.shape)}, but its space is '
+          f'{array.dtype} {list(array.shape[1:])}.')
+    array[index] = fit(value, array.dtype, who)
 
 
-def fit(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def called(name: str, parts: Sized) -> str:
+  """Returns the name, for errors, of one of the parts of an observation."""
+  return (f'The part {name} of an observation' if len(parts) > 1 else
+          'An observation')
+
+
+def numbers(value: object, who: str) -> np.ndarray:
+  """Returns the numbers of an observation as an array.
+
+  Raises ValueError for other values, which NumPy would cut or cast. `who` is
+  the name for errors.
+  """
+  array = np.asarray(value)
+  if array.dtype == object:
+    array = np.array(array.tolist())
+  if array.dtype.kind not in 'biuf':
+    raise ValueError(f'{who} is {array.dtype} {list(array.shape)}, but must be '
+                     'numbers.')
+  return array
+
+
+def fit(value: np.ndarray, dtype: np.dtype,
+        who: str = 'An observation') -> np.ndarray:
   """Returns numbers of an observation in the dtype of their space.
 
   Raises ValueError if the dtype cannot hold a number, which NumPy would wrap or
-  truncate.
+  truncate. `who` is the name for errors.
   """
   kinds = value.dtype.kind + dtype.kind
   if value.dtype == dtype or kinds[0] not in 'iuf' or kinds[1] not in 'iuf':
@@ -123,7 +145,6 @@ def fit(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
     outside |= value != np.trunc(value)  # Also NaN.
   if outside.any():
     raise ValueError(
-        f'An observation has the number {value[outside].flat[0]}, but its '
-        f'space is {dtype} {list(value.shape)}, from {limits.min} to '
-        f'{limits.max}.')
+        f'{who} has the number {value[outside].flat[0]}, but its space is '
+        f'{dtype} {list(value.shape)}, from {limits.min} to {limits.max}.')
   return value.astype(dtype)
