@@ -30,6 +30,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.environments import recording as recording_lib
+from scalable_agent.environments import registry
 from scalable_agent.environments import toys
 from scalable_agent.modes import loading
 from scalable_agent.runs import training
@@ -166,6 +167,22 @@ class RecorderTest(parameterized.TestCase):
       recorder.reset(seed=0)
       [film] = _Collected.all
     self.assertEqual(film.pictures[0].shape[-1], 3)
+
+  def test_a_function_that_takes_more_than_its_environment(self):
+    def make(**kwargs):
+      return toys.LEVELS['catch'](**kwargs)
+
+    spec = gymnasium.spec('CartPole-v1')
+    with mock.patch.dict(gymnasium.registry, {
+        'Mine-v0': dataclasses.replace(spec, id='Mine-v0', entry_point=make)}):
+      spec = registry.look_up('Mine-v0', _SETTINGS)
+      self.assertIn('render_mode', spec.kwargs)
+      env = registry.make(spec, {})
+      self.assertIsNone(env.render_mode)
+      with self.assertRaisesRegex(TypeError, 'colour'):
+        registry.make(dataclasses.replace(spec, kwargs={'colour': 1}), {})
+      with self.assertRaisesRegex(errors.EnvironmentSpecError, 'colour'):
+        registry.make(spec, {'colour': 1})
 
   def test_numbers_of_pictures(self):
     env = mock.Mock(render_mode=None)
@@ -613,6 +630,11 @@ class VideosTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/registry',
+         catches='test_a_function_that_takes_more_than_its_environment', rows=(
+        ('environments without pictures are not made',
+         'if spec.kwargs == others or', 'if True or'),
+    )),
     dict(file='environments/recording', catches='test_names_of_actions', rows=(
         ('actions begin with 0', 'int(env.action_space.start)', '0'),
     )),

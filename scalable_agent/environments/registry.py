@@ -151,5 +151,13 @@ def make(spec: Spec, kwargs: Mapping[str, object]) -> gymnasium.Env:
   # Only videos need pictures, and the level's own `render_mode` is theirs.
   arguments.check_none(spec.id, {
       name: kwargs[name] for name in ('render_mode',) if name in kwargs})
-  return arguments.call(
-      spec.id, functools.partial(gymnasium.make, spec), kwargs)
+  try:
+    return arguments.call(
+        spec.id, functools.partial(gymnasium.make, spec), kwargs)
+  except TypeError as e:
+    # A function may hand all arguments to an environment without pictures.
+    others = {name: value for name, value in spec.kwargs.items()
+              if name != 'render_mode'}
+    if spec.kwargs == others or "argument 'render_mode'" not in str(e):
+      raise
+    return make(dataclasses.replace(spec, kwargs=others), kwargs)
