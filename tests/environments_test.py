@@ -5,6 +5,7 @@ import ast
 from concurrent import futures
 import contextlib
 import functools
+import io
 import multiprocessing
 import os
 import re
@@ -807,10 +808,37 @@ class GymnasiumTest(parameterized.TestCase):
       hanging = self.make('fake/HangsInClose-v0', 'fake/DiesInClose-v0')
     hanging.initial()
     hanging.step(np.array([0, 0]))
-    with mock.patch.object(workers, '_CLOSE_TIMEOUT_S', 2):
+    with mock.patch.object(workers, '_CLOSE_TIMEOUT_S', 2), \
+        contextlib.redirect_stdout(io.StringIO()) as output:
       hanging.close()
+    self.assertRegex(
+        output.getvalue(), r'^environment 0 \(fake/HangsInClose-v0\).* did not '
+        'close within 2 seconds and had to be ended.\n$')
     self.assertLen(multiprocessing.active_children(), 2)
     env.step(np.array([0, 0]))
+
+  @pytest.mark.slow
+  def test_environments_of_a_process_close_in_turn(self):
+    with mock.patch.object(gymnasium_env, '_CLOSE_TIMEOUT_S', .5):
+      env = self._shared('fake/HangsInClose-v0', 2, 2)
+    env.initial()
+    with mock.patch.object(workers, '_CLOSE_TIMEOUT_S', .5), \
+        contextlib.redirect_stdout(io.StringIO()) as output:
+      env.close()
+    self.assertRegex(output.getvalue(), r'0 \(.*\), 1 \(.* within 1 seconds')
+
+  def test_after_an_error_environments_need_not_close(self):
+    with mock.patch.object(gymnasium_env, '_CLOSE_TIMEOUT_S', .5):
+      env = self.make('fake/HangsInClose-v0', 'fake/Raises-v0')
+    env.initial()
+    env.step(np.array([0, 0]))
+    with mock.patch.object(workers, '_CLOSE_TIMEOUT_S', .5), \
+        mock.patch.object(workers, '_END_TIMEOUT_S', .5), \
+        contextlib.redirect_stdout(io.StringIO()) as output:
+      with self.assertRaisesRegex(errors.EnvironmentProcessError, 'Awkward'):
+        env.step(np.array([0, 0]))
+    self.assertEqual(output.getvalue(), '')
+    self.assert_ended(env)
 
   def assert_ended(self, env):
     """No process is left, and `close` is quiet."""
@@ -1244,6 +1272,18 @@ class ProcessesTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/workers',
+         catches='test_environments_of_a_process_close_in_turn', rows=(
+        ('environments of a process have the time of one',
+         'min(self._num_per_process, _MOST_CLOSES)', '1'),
+    )),
+    dict(file='processes/workers',
+         catches='test_after_an_error_environments_need_not_close',
+         rows=(
+        ('after an error, environments that do not close are named',
+         'explanation = self._explain(e)\n      self._close(_END_TIMEOUT_S)',
+         'explanation = self._explain(e)\n      self.close()'),
+    )),
     dict(file='environments/atari',
          catches='test_all_actions_of_a_game_without_fire', rows=(
         ('an action with fire does nothing',

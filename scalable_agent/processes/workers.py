@@ -31,13 +31,12 @@ from scalable_agent.processes import starts
 from scalable_agent.processes import user_code
 from scalable_agent.processes.shared_arrays import BUSY
 from scalable_agent.processes.shared_arrays import DONE
-from scalable_agent.processes.shared_arrays import Exchange
 from scalable_agent.processes.shared_arrays import FAILED
-from scalable_agent.processes.shared_arrays import MAX_REPORT_BYTES
 
-# Time for workers to finish a step when they are closed, and then to end.
-_FINISH_TIMEOUT_S = 1.0
-_CLOSE_TIMEOUT_S = 2.0
+# Time for workers to finish a step when they are closed; to end after errors.
+_FINISH_TIMEOUT_S, _END_TIMEOUT_S = 1.0, 2.0
+# Time to close an environment, for at most so many environments of a process.
+_CLOSE_TIMEOUT_S, _MOST_CLOSES = 10.0, 6
 
 # Levels whose warnings one process shows: each process would repeat the same.
 _warned: set[str] = set()
@@ -134,11 +133,18 @@ class Workers:
     """Closes the environments and ends the processes; may be called again.
 
     Processes that still build an environment, do not finish a step, or do not
-    end in time are killed.
+    end in time are killed. A line says which environments did not close.
     """
+    timeout_s = _CLOSE_TIMEOUT_S * min(self._num_per_process, _MOST_CLOSES)
+    if hung := self._close(timeout_s):
+      print(f'{self._describe(hung)} did not close within {timeout_s:g} '
+            'seconds and had to be ended.', flush=True)
+
+  def _close(self, timeout_s: float) -> list[int]:
+    """Does `close`; returns the environments that did not close in time."""
     with self._lock:
       if self._closed:
-        return
+        return []
       self._closed = True
       starts.close_vector(id(self))
       for pipe in self._commands:
@@ -148,11 +154,13 @@ class Workers:
           _FINISH_TIMEOUT_S if self._is_built else 0)
       while self._busy() and time.monotonic() < deadline_s:
         time.sleep(0.01)
-      for process in self._busy():
+      for process in (busy := self._busy()):
         process.kill()
-      deadline_s = time.monotonic() + _CLOSE_TIMEOUT_S
+      deadline_s = time.monotonic() + timeout_s
       for process in self._processes:
         process.join(max(deadline_s - time.monotonic(), 0))
+      return [i for process, indices in zip(self._processes, self._indices)
+              if process.is_alive() and process not in busy for i in indices]
     finally:
       processes.end(self._processes)
 
@@ -221,10 +229,10 @@ class Workers:
       yield
     except (EOFError, OSError) as e:
       explanation = self._explain(e)
-      self.close()
+      self._close(_END_TIMEOUT_S)
       raise explanation from None
     except BaseException:  # Such as Ctrl-C: workers may still be busy.
-      self.close()
+      self._close(_END_TIMEOUT_S)
       raise
 
   def _explain(self, error: Exception) -> errors.UserCodeError:
@@ -247,7 +255,7 @@ class Workers:
           'environments / cores more).')
     # The pipe breaks shortly before the exit code of the process is known.
     sentinels = [process.sentinel for process in self._processes]
-    timeout_s = (_CLOSE_TIMEOUT_S if isinstance(
+    timeout_s = (_END_TIMEOUT_S if isinstance(
         error, (EOFError, BrokenPipeError)) else 0)
     if sentinels:
       connection.wait(sentinels, timeout_s)
@@ -307,7 +315,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
       except Exception as e:
         name = 'reset' if command == _RESET else 'step'
         text = user_code.report(e, command and envs[i], name).to_bytes(
-            MAX_REPORT_BYTES)
+            shared_arrays.MAX_REPORT_BYTES)
         exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
         exchange.status[indices] = DONE  # The parent waits no longer.
         exchange.status[index] = FAILED
@@ -328,7 +336,8 @@ def seed_process(seed: int) -> None:
   np.random.seed(seed)
 
 
-def _step(env: gymnasium.Env, exchange: Exchange, index: int) -> None:
+def _step(env: gymnasium.Env, exchange: shared_arrays.Exchange,
+          index: int) -> None:
   # A copy, because environments may keep their last action.
   observation, reward, terminated, truncated, _ = env.step(
       exchange.action[index].copy())
