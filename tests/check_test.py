@@ -571,7 +571,7 @@ MUTATIONS = (
          catches='test_the_same_as_gymnasium_alone', rows=(
         ('returns go on', 'self._num_steps, self._return = 0, 0.\n    with',
          'self._num_steps = 0\n    with'),
-        ('all terminate', 'self._num_terminated += bool(terminated)',
+        ('all terminate', 'self._num_terminated += terminated',
          'self._num_terminated += 2'),
     )),
     dict(file='modes/check', catches='test_recipe', rows=(
@@ -608,7 +608,7 @@ MUTATIONS = (
         ('a frame is a part', "'are not in their' if _has_no_parts(facts)",
          "'are not in their' if not facts"),
     )),
-    dict(file='environments/trial', catches='test_none_is_no_result', rows=(
+    dict(file='processes/user_code', catches='test_none_is_no_result', rows=(
         ('None is False', 'if flag is None:', 'if flag == 0:'),
     )),
     dict(file='environments/registry',

@@ -548,6 +548,7 @@ class GymnasiumTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('VectorReward', r'reward of shape \[2\]'), ('HugeReward', r'1e\+39'),
+      ('NoEnd', '`truncated` of `step` is None, but must be a bool'),
       ('OldStep', 'five values from `step` .*terminated, truncated'))
   def test_steps_that_cannot_be_learned_from(self, level, message):
     env = self.make(f'fake/{level}-v0')
@@ -1272,6 +1273,11 @@ class ProcessesTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/workers',
+         catches='test_steps_that_cannot_be_learned_from', rows=(
+        ('None is False', 'user_code.ends_of_step(terminated, truncated)',
+         'bool(terminated), bool(truncated)'),
+    )),
     dict(file='processes/workers',
          catches='test_environments_of_a_process_close_in_turn', rows=(
         ('environments of a process have the time of one',

@@ -287,20 +287,18 @@ class Trial:
       start_s = time.monotonic()
       observation, reward, terminated, truncated, _ = env.step(action)
       self._step_s += time.monotonic() - start_s
-    for name, flag in (('terminated', terminated), ('truncated', truncated)):
-      if flag is None:
-        raise ValueError(f'`{name}` of `step` is None, but must be a bool')
+    terminated, truncated = user_code.ends_of_step(terminated, truncated)
     number = user_code.number_of_reward(reward)
     if not np.isfinite(number):
       raise ValueError(f'the reward is {number}, but must be finite')
     self._rewards.append(number)
     self._num_steps, self._return = self._num_steps + 1, self._return + number
-    arrays = self._look(observation, bool(terminated))
+    arrays = self._look(observation, terminated)
     if terminated or truncated:
-      self._num_terminated += bool(terminated)
+      self._num_terminated += terminated
       self._lengths.append(self._num_steps)
       self._returns.append(self._return)
-    return arrays, number, bool(terminated or truncated)
+    return arrays, number, terminated or truncated
 
   def _look(self, observation: base.RawObservation,
             is_over: bool = False) -> dict[str, np.ndarray]:

@@ -146,6 +146,14 @@ def number_of_reward(reward: npt.ArrayLike, method: str = 'step') -> float:
   return number
 
 
+def ends_of_step(terminated: object, truncated: object) -> tuple[bool, bool]:
+  """Returns both results of `step`; raises ValueError for None."""
+  for name, flag in (('terminated', terminated), ('truncated', truncated)):
+    if flag is None:
+      raise ValueError(f'`{name}` of `step` is None, but must be a bool')
+  return bool(terminated), bool(truncated)
+
+
 @contextlib.contextmanager
 def errors_explained(who: str) -> Iterator[None]:
   """Turns errors raised within into `errors.UserCodeError`s of `who`.

@@ -342,9 +342,9 @@ def _step(env: gymnasium.Env, exchange: shared_arrays.Exchange,
   observation, reward, terminated, truncated, _ = env.step(
       exchange.action[index].copy())
   exchange.reward[index] = user_code.number_of_reward(reward)
-  exchange.terminated[index] = terminated
-  exchange.truncated[index] = truncated
-  if terminated or truncated:
+  ends = user_code.ends_of_step(terminated, truncated)
+  exchange.terminated[index], exchange.truncated[index] = ends
+  if any(ends):
     shared_arrays.write(exchange.last_observation, index, observation)
     observation, _ = env.reset()
   shared_arrays.write(exchange.observation, index, observation)
