@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import io
+import multiprocessing
 import os
 import pathlib
 import shutil
@@ -937,6 +938,20 @@ class HindsightTest(parameterized.TestCase, tf.test.TestCase):
                       == 0) for n in (1, 20)]
     self.assertGreater(shares[1], 1.4 * shares[0])
 
+  def test_the_process_of_the_rewards_ends(self):
+    config = _config(level_name='bit_flipping_6', hindsight='future')
+    with environments.make_vec([config.level_name], [0], config) as env:
+      spec, learner = env.spec, _Learner(config.updates_per_call)
+    feed = sources.make_feed(config, spec, learner)
+    self.assertLen(multiprocessing.active_children(), 1)
+    feed.close()
+    feed.join(1.)
+    self.assertEmpty(multiprocessing.active_children())
+    with self.assertRaisesRegex(errors.ConfigError, 'Nothing would be learned'):
+      sources.make_feed(dataclasses.replace(
+          config, total_environment_frames=9), spec, learner)
+    self.assertEmpty(multiprocessing.active_children())
+
   def test_levels_without_goals(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError, 'has no goals'):
       _take(_config(hindsight='future'), 1)
@@ -1014,6 +1029,10 @@ class DeterministicTest(tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/feeds', catches='test_the_process_of_the_rewards_ends',
+         rows=(
+        ('the processes of the source stay', '    self._ended()\n', ''),
+    )),
     dict(file='learning/sources',
          catches='test_replays_of_learners_that_are_gone_are_not_kept', rows=(
         ('one learner too many', 'int(number) >= num_learners',

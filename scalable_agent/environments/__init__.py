@@ -17,6 +17,7 @@ Environments without C++ threads have processes. TensorFlow is not imported.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+import contextlib
 import functools
 import os
 from typing import cast, NamedTuple, Protocol
@@ -274,13 +275,15 @@ def play_trial(level_name: str, settings: EnvironmentSettings,
 
 
 def goal_functions(
-    level_name: str, settings: EnvironmentSettings
+    level_name: str, settings: EnvironmentSettings,
+    ends: contextlib.ExitStack | None = None,
 ) -> tuple[goals.GoalFunction, goals.GoalFunction | None]:
   """Returns functions that compute rewards and ends of episodes for any goal.
 
-  Builds one environment of the level in its own process, which ends with this
-  process. Raises `EnvironmentSpecError` for levels without goals, or with
-  repeated actions, and other errors as `make_vec`.
+  Builds one environment of the level in its own process, which `ends` ends. If
+  None, the process ends with this process. Raises `EnvironmentSpecError` for
+  levels without goals, or with repeated actions, and other errors as
+  `make_vec`.
 
   Returns:
     A function from achieved goals, `[N, ...]`, and desired goals, `[N, ...]`,
@@ -295,13 +298,8 @@ def goal_functions(
   if isinstance(factory, str):
     raise errors.EnvironmentSpecError(
         f'{level_name} has no goals to learn from in hindsight.')
-  level = remote.Remote(
-      level_name, functools.partial(
-          goals.Goals, level_name, functools.partial(_numbered, factory, -1)),
-      settings.step_timeout_s)
-  return (functools.partial(level.call, 'rewards'),
-          functools.partial(level.call, 'terminated')
-          if level.call('can_terminate') else None)
+  return goals.functions(level_name, functools.partial(
+      _numbered, factory, -1), settings.step_timeout_s, ends)
 
 
 def _look_up_all(level_names: Sequence[str], settings: EnvironmentSettings

@@ -9,6 +9,8 @@ so the environment is reset and stepped only to compare rewards.
 """
 
 from collections.abc import Callable, Iterator
+import contextlib
+import functools
 import itertools
 from typing import TypeAlias
 
@@ -19,6 +21,7 @@ from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.environments import encoding
 from scalable_agent.environments import spaces
+from scalable_agent.processes import remote
 from scalable_agent.processes import user_code
 
 # A function of achieved goals, `[N, ...]`, and desired goals, `[N, ...]`, to
@@ -67,6 +70,20 @@ class Goals:
     """Whether reached goals end episodes, by `compute_terminated`."""
     return self.terminated is not None and bool(
         self.terminated(*_probes(self._goals)).any())
+
+
+def functions(
+    level_name: str, factory: base.Factory, timeout_s: float,
+    ends: contextlib.ExitStack | None
+) -> tuple[GoalFunction, GoalFunction | None]:
+  """Does `environments.goal_functions`; a call may take `timeout_s`."""
+  level = remote.Remote(
+      level_name, functools.partial(Goals, level_name, factory), timeout_s)
+  if ends is not None:
+    ends.callback(level.close)
+  return (functools.partial(level.call, 'rewards'),
+          functools.partial(level.call, 'terminated')
+          if level.call('can_terminate') else None)
 
 
 def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:

@@ -47,7 +47,8 @@ class Feed:
   def __init__(self, inbox: queues.BoundedQueue[unrolls.Delivery],
                source: Source, learner: learner_lib.Learner,
                num_action_repeats: int, num_learners: int = 1,
-               turns: 'TurnTaker | None' = None):
+               turns: 'TurnTaker | None' = None,
+               ended: Callable[[], None] = lambda: None):
     """Makes a feed; nothing runs before `start`.
 
     Args:
@@ -57,6 +58,7 @@ class Feed:
       num_action_repeats: environment frames per agent step.
       num_learners: the number of all learners of the run.
       turns: the inbox of the source if acting and learning take turns.
+      ended: called after the end of the thread.
     """
     self.inbox = inbox
     self.waiting: Callable[[], None] = lambda: None
@@ -65,6 +67,7 @@ class Feed:
     self._num_action_repeats = num_action_repeats
     self._num_learners = num_learners
     self._turns = turns
+    self._ended = ended
     self._timer = timing.StageTimer()
     self._ready = queues.BoundedQueue[structs.Batch](1)
     self._thread = threads.LibraryThread(self._run, 'batches')
@@ -127,6 +130,7 @@ class Feed:
     """Waits for the end of the thread, at most `timeout_s` seconds."""
     if self._thread.ident is not None:  # The thread was started.
       self._thread.join(timeout_s)
+    self._ended()
 
   def _run(self) -> None:
     with self._ready.ending_thread():

@@ -2,6 +2,7 @@
 """Sources: the road from unrolls in the inbox to samples."""
 
 from collections.abc import Callable, Iterator
+import contextlib
 import fractions
 import functools
 import glob
@@ -49,11 +50,13 @@ class Place(NamedTuple):
     part: a number that differs between the parts of a run.
     first_environment: the lowest number of an environment in the unrolls.
     say: takes lines of this learner for the user; only learner 0 prints.
+    ends: ends the processes of the source.
   """
   collectives: collectives_lib.Collectives
   part: int
   first_environment: int
   say: Callable[[str], None] = print
+  ends: contextlib.ExitStack | None = None
 
   def replay_seed(self, config: config_lib.Config) -> int:
     """Returns the seed of the draws."""
@@ -72,10 +75,11 @@ def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
   collectives = collectives or collectives_lib.Alone()
   inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
   turns = feeds.TurnTaker(inbox, num_groups) if config.takes_turns else None
-  source = make(config, spec, learner, turns or inbox,
-                Place(collectives, part, first_environment, say))
-  feed = feeds.Feed(inbox, source, learner, spec.num_action_repeats,
-                    num_learners=collectives.size, turns=turns)
+  with contextlib.ExitStack() as ends:
+    source = make(config, spec, learner, turns or inbox,
+                  Place(collectives, part, first_environment, say, ends))
+    feed = feeds.Feed(inbox, source, learner, spec.num_action_repeats,
+                      collectives.size, turns, ends.pop_all().close)
   if config.deterministic and not learner.num_updates:
     feed.save()  # See `setup.number_of_part`.
   return feed
@@ -200,9 +204,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   def add(unroll: structs.Unroll) -> None:
     rows.add(unroll.steps.env_outputs.observation)
     # The replay counts environments from 0 on.
-    numbers = unroll.start.environment - place.first_environment
     replay.add(unroll._replace(start=unroll.start._replace(
-        environment=numbers)))
+        environment=unroll.start.environment - place.first_environment)))
 
   def draw() -> structs.Sample:
     selection.anneal(replay.selector, config, learner.num_env_frames)
@@ -239,7 +242,7 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
                             config.reward_clipping, config.reward_scale)
   if not config.use_lstm:
     return replay_lib.Replay(
-        store, selector, _make_view(config, spec, n_step), seed)
+        store, selector, _make_view(config, spec, n_step, place.ends), seed)
   starts = replay_lib.Starts(store, learner.agent.initial_state(1),
                              config.num_entries, config.unroll_length)
   return replay_lib.Replay(
@@ -324,7 +327,7 @@ def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
 
 
 def _make_view(config: config_lib.Config, spec: structs.EnvironmentSpec,
-               n_step: replay_lib.NStep
+               n_step: replay_lib.NStep, ends: contextlib.ExitStack | None
                ) -> replay_lib.View[replay_lib.StepStore]:
   if config.hindsight == 'none':
     return n_step
@@ -332,7 +335,7 @@ def _make_view(config: config_lib.Config, spec: structs.EnvironmentSpec,
       levels.level_names(config.level_name, config.is_test))
   if others:
     raise errors.ConfigError('--hindsight can be used with one level only.')
-  rewards, terminated = environments.goal_functions(level_name, config)
+  rewards, terminated = environments.goal_functions(level_name, config, ends)
   if config.hindsight == 'episode' and masks.NAME in spec.observation:
     raise errors.ConfigError(
         '--hindsight=episode cannot be used with an action_mask: at the end of '
