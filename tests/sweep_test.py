@@ -260,8 +260,8 @@ class SweepTest(parameterized.TestCase):
         self.assertRaises(SystemExit):
       self.sweep(flag)
     self.assertEndsWith(
-        output.getvalue(), '--keep needs 2 or more, --jobs and --num_trials 1, '
-        '--seed 0.\n')
+        output.getvalue(),
+        'The least are --keep=2, --jobs=1, --num_trials=1, --seed=0.\n')
 
   def test_each_trial_has_its_own_logdir(self):
     with contextlib.redirect_stderr(io.StringIO()) as output, \
