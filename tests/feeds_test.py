@@ -1033,7 +1033,7 @@ MUTATIONS = (
          rows=(
         ('the processes of the source stay', '    self._ended()\n', ''),
     )),
-    dict(file='learning/sources',
+    dict(file='replay/saving',
          catches='test_replays_of_learners_that_are_gone_are_not_kept', rows=(
         ('one learner too many', 'int(number) >= num_learners',
          'int(number) > num_learners'),
@@ -1042,7 +1042,7 @@ MUTATIONS = (
         'test_a_start_that_fails_keeps_the_replays_of_all_learners'), rows=(
         ('a start that fails removes replays',
          '  try:\n    # Settings may change',
-         '  _remove_replays_of_others(config.logdir, place.collectives.size)\n'
+         '  saving.remove_others(config.logdir, place.collectives.size)\n'
          '  try:\n    # Settings may change'),
     )),
     dict(file='learning/sources',

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 import contextlib
 import fractions
 import functools
-import glob
 import math
 import os
 from typing import NamedTuple
@@ -215,7 +214,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
   def samples() -> Iterator[structs.Sample]:
     if not place.collectives.rank:  # A start that failed has removed nothing.
-      _remove_replays_of_others(config.logdir, place.collectives.size)
+      saving.remove_others(config.logdir, place.collectives.size)
     for sample in replay_lib.samples(
         inbox, add, draw, rate, _note, learner.updates_per_call, num_uncounted):
       yield sample._replace(new_rows=rows.take())
@@ -273,14 +272,6 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
             'this part does not save its replay (--save_replay).')
   saving.remove(directory, reason)
   return directory if is_saved else ''
-
-
-def _remove_replays_of_others(logdir: str, num_learners: int) -> None:
-  """Removes the saved replays of learners that this part does not have."""
-  for path in glob.glob(os.path.join(glob.escape(logdir), 'replay-[0-9]*')):
-    number = os.path.basename(path).removeprefix('replay-')
-    if number.isdecimal() and int(number) >= num_learners:
-      saving.remove(path, 'this part has fewer learners.')
 
 
 def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,

@@ -12,6 +12,7 @@ save, or the save before.
 from collections.abc import Iterator
 import contextlib
 import errno
+import glob
 import json
 import os
 import re
@@ -191,6 +192,14 @@ def remove(directory: str, reason: str) -> None:
     raise errors.CheckpointError(
         f'{directory} of an earlier part cannot be removed ({e.strerror}), '
         f'and {reason}') from e
+
+
+def remove_others(logdir: str, num_learners: int) -> None:
+  """Removes the saved replays of learners that this part does not have."""
+  for path in glob.glob(os.path.join(glob.escape(logdir), 'replay-[0-9]*')):
+    number = os.path.basename(path).removeprefix('replay-')
+    if number.isdecimal() and int(number) >= num_learners:
+      remove(path, 'this part has fewer learners.')
 
 
 def delete(directory: str) -> bool:
