@@ -674,7 +674,7 @@ MUTATIONS = (
     )),
     dict(file='distributed/learners',
          catches='test_a_learner_that_does_not_end', rows=(
-        ('learners that do not end', 'stopping_s > timeout_s:',
+        ('learners that do not end', 'stopping_s > save_s:',
          'stopping_s > 1e9:'),
     )),
     dict(file='distributed/hosts', catches='test_a_file_of_another_user',

@@ -1303,7 +1303,7 @@ MUTATIONS = (
          "['scalable_agent.processes.one_thread', __name__,",
          "[__name__, 'scalable_agent.processes.one_thread',"),
     )),
-    dict(file='processes/one_thread',
+    dict(file='processes/variables',
          catches='test_libraries_of_environments_have_one_thread', rows=(
         ('the choice of the user does not count',
          "os.environ.setdefault(name, '1')", "os.environ[name] = '1'"),

@@ -583,6 +583,19 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     with self.assertRaisesRegex(errors.ConfigError, message):
       memory_check.check_memory(config, env.spec, _agent(env, config))
 
+  @parameterized.parameters(('local', 400), ('auto', 200))
+  def test_learners_of_one_machine_share_its_memory(self, address, expected):
+    config = _config(num_learners=2, ray_address=address, replay_steps=400)
+    actors = mock.Mock(environments=range(2))
+    with mock.patch.multiple(
+        setup, make_learner=mock.DEFAULT, checkpointing=mock.DEFAULT
+    ), mock.patch.object(
+        setup.memory_check, 'check_memory',
+        side_effect=errors.ConfigError('No.')
+    ) as check, self.assertRaisesRegex(errors.ConfigError, 'No.'):
+      setup.restore_learner(config, actors, 0, _Learners(0), None)
+    self.assertEqual(check.call_args.args[0].replay_steps, expected)
+
   def test_all_batches_are_counted(self):
     config = config_lib.Config(level_name='counting', agent='mlp',
                                num_actor_groups=1)
@@ -1037,6 +1050,11 @@ MUTATIONS = (
          catches='test_replays_of_learners_that_are_gone_are_not_kept', rows=(
         ('one learner too many', 'int(number) >= num_learners',
          'int(number) > num_learners'),
+    )),
+    dict(file='runs/setup', catches=(
+        'test_learners_of_one_machine_share_its_memory0'), rows=(
+        ('each learner has the whole memory',
+         'config if config.learners_share_a_machine else', ''),
     )),
     dict(file='learning/sources', catches=(
         'test_a_start_that_fails_keeps_the_replays_of_all_learners'), rows=(

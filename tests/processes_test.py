@@ -375,13 +375,14 @@ class RemoteTest(parameterized.TestCase):
         def print_variables():
           with remote.Remote('thing', processes_test._Thing, 60) as thing:
             print(thing.call('variables', 'CHANGED', 'REMOVED', 'NEW',
-                             'OMP_NUM_THREADS'))
+                             'OMP_NUM_THREADS', 'MKL_NUM_THREADS'))
         os.environ[processes._DIRECTORY] = 'of another program'
-        os.environ.update(CHANGED='before', REMOVED='before')
+        os.environ.update(CHANGED='before', REMOVED='before',
+                          MKL_NUM_THREADS='2')
         os.environ.pop('OMP_NUM_THREADS', None)
         print_variables()
         os.environ.update(CHANGED='after', NEW='after')
-        del os.environ['REMOVED']
+        del os.environ['REMOVED'], os.environ['MKL_NUM_THREADS']
         print_variables()
         with remote.Remote('thing', processes_test._Thing, 60) as thing:
           print(thing.call('variables', processes._DIRECTORY))
@@ -391,8 +392,8 @@ class RemoteTest(parameterized.TestCase):
         stdout=subprocess.PIPE, env={
             **os.environ, 'PYTHONPATH': os.pathsep.join([_ROOT, _TESTS])}
     ).stdout.splitlines())
-    self.assertEqual(found, [[['before', 'before', None, '1']] * 2,
-                             [['after', None, 'after', '1']] * 2])
+    self.assertEqual(found, [[['before', 'before', None, '1', '2']] * 2,
+                             [['after', None, 'after', '1', '1']] * 2])
     self.assertEqual(at_import, mark)
     self.assertNotEqual(mark, ['of another program'])
 
@@ -864,7 +865,7 @@ class EndTest(absltest.TestCase):
     other.is_alive.assert_not_called()
 
 
-class ProgramsTest(absltest.TestCase):
+class ProgramsTest(parameterized.TestCase):
 
   def test_an_interrupted_stop_sends_one_signal(self):
     child = mock.Mock()
@@ -889,6 +890,15 @@ class ProgramsTest(absltest.TestCase):
     missing = pathlib.Path(self.create_tempdir().full_path) / 'missing'
     self.assertEqual(programs.last_words(missing), '')
     self.assertFalse(running.is_at_end(programs.output(missing)))
+
+  @parameterized.parameters(
+      ('', False), ('8 of 9 frames\nSaved.', False), ('9 of 9 frames\n', True),
+      # Killed in the last evaluation, and started again.
+      ('8 of 9 frames\nThis run is finished: raise it.\n', True),
+      # More frames were asked for.
+      ('This run is finished: raise it.\n10 of 20 frames', False))
+  def test_is_at_end(self, output, expected):
+    self.assertEqual(running.is_at_end(output), expected)
 
 
 class ConsoleTest(absltest.TestCase):
@@ -1019,6 +1029,10 @@ MUTATIONS = (
     dict(file='processes/programs',
          catches='test_an_interrupted_stop_sends_one_signal', rows=(
         ('a second signal', 'if child not in _told:', 'if True:'),
+    )),
+    dict(file='modes/running', catches='test_is_at_end', rows=(
+        ('a run that was finished before is not',
+         "line.startswith('This run is finished')", 'False'),
     )),
     dict(file='modes/running',
          catches='test_a_run_that_is_being_stopped_is_stopped_to_the_end',

@@ -629,14 +629,16 @@ class SeveralAgentsTest(parameterized.TestCase):
   def test_a_stopped_test_does_not_hide_a_whole_one(self):
     logdir = self.create_tempdir().full_path
     run = _run(level_name='catch,memory')
-    for name, levels in ('scores-9-2', ['catch']), ('scores-9-1', [
-        'catch', 'memory']), ('scores-8-1', ['catch', 'memory']):
-      score_files.write(_table(dict.fromkeys(levels, [1.]), run),
-                        os.path.join(logdir, name))
-    self.assertEqual(self._read(logdir).source, f'{logdir}/scores-9-1')
-    for name in '9-1', '8-1':
-      os.remove(f'{logdir}/scores-{name}.json')
-    self.assertEqual(self._read(logdir).source, f'{logdir}/scores-9-2')
+    for frames, number, levels in (
+        (9, 2, ['catch']), (9, 1, ['catch', 'memory']),
+        (8, 1, ['catch', 'memory'])):
+      score_files.write(
+          _table(dict.fromkeys(levels, [1.]),
+                 run._replace(num_env_frames=frames)),
+          os.path.join(logdir, f'scores-{frames}-{number}'))
+    for name in 'scores-9-1', 'scores-9-2', 'scores-8-1':
+      self.assertEqual(self._read(logdir).source, f'{logdir}/{name}')
+      os.remove(f'{logdir}/{name}.json')
 
   def test_latest_test_is_read(self):
     logdir = self.create_tempdir().full_path
@@ -694,6 +696,9 @@ class SeveralAgentsTest(parameterized.TestCase):
 MUTATIONS = (
     dict(file='scores/files',
          catches='test_a_stopped_test_does_not_hide_a_whole_one', rows=(
+             ('an older agent counts',
+              'if stopped and run.num_env_frames < stopped.num_env_frames',
+              'if False'),
              ('stopped tests count', 'if len(run.rows) == len(', 'if len('),
          )),
     dict(file='scores/files', catches='test_a_test_with_cut_games_is_whole',

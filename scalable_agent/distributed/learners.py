@@ -14,6 +14,8 @@ from scalable_agent.distributed import cluster
 from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.5
+# Time in which a stopped learner may save, whatever --hang_timeout_s is.
+_LEAST_SAVE_S = 60.
 # Time in which the other learners must end when one learner has failed.
 _END_TIMEOUT_S = 20.
 # Time in which learners may save when the cluster is lost. Later, ray ends all
@@ -173,10 +175,9 @@ class Learners:
     check_cluster(self._connection, _SAVE_TIMEOUT_S)
     now_s = self._connection.now_s()
     timeout_s = self._config.hang_timeout_s
-    # A large replay is saved for minutes.
-    if stopping_s is not None and now_s - stopping_s > timeout_s:
-      raise LearnerLost(
-          f'did not end within {timeout_s:.0f} s (--hang_timeout_s)')
+    save_s = max(timeout_s, _LEAST_SAVE_S)
+    if stopping_s is not None and now_s - stopping_s > save_s:
+      raise LearnerLost(f'did not end within {save_s:.0f} s (--hang_timeout_s)')
     # Only the silence of all learners counts: one silent learner may wait for
     # another learner, which waits for its actors.
     if now_s - max(self._sign_s) > timeout_s:

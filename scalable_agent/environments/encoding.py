@@ -112,7 +112,9 @@ class Encoder:
 def _encode_mask(value: Any, space: gymnasium.Space) -> np.ndarray:
   """Returns a mask as bool `[P]`; raises ValueError for other numbers."""
   masks = value if isinstance(space, gymnasium.spaces.Tuple) else [value]
-  mask = np.concatenate([np.ravel(mask) for mask in masks])
+  mask = np.concatenate([
+      np.ravel(shared_arrays.numbers(part, 'an action_mask'))
+      for part in masks])
   if mask.shape != spaces.mask_spec(space).shape:
     raise ValueError(f'an action_mask has {len(mask)} numbers, but its space '
                      f'is {spaces.in_a_line(space)}')

@@ -55,13 +55,14 @@ class WrappedEnvironment:
     [action] = spaces.to_space(actions, self._env.action_space)
     observation, reward, terminated, truncated, _ = self._env.step(action)
     number = user_code.number_of_reward(reward)  # `reset` may overwrite arrays.
-    done = bool(terminated or truncated)
+    is_over, is_cut = user_code.ends_of_step(terminated, truncated)
+    done = is_over or is_cut
     if done:
       observation, _ = self._env.reset()
     is_done, arrays = np.array([done]), self._convert(observation)
     return base.VectorStep(
         np.array([number], np.float32), is_done, is_done, arrays,
-        np.array([done and not terminated]), arrays if done else ())
+        np.array([done and not is_over]), arrays if done else ())
 
   def close(self) -> None:
     """Does nothing: the caller closes the environment."""

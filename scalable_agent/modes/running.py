@@ -172,9 +172,13 @@ def is_at_end(output: str) -> bool:
   Args:
     output: all that the run has printed.
   """
-  lines = reversed(output.splitlines())
-  last = next(filter(None, map(progress, lines)), None)
-  return last is not None and last[0] >= last[1]
+  for line in reversed(output.splitlines()):
+    # A run that was killed in its last evaluation has no further progress.
+    if line.startswith('This run is finished'):
+      return True
+    if numbers := progress(line):
+      return numbers[0] >= numbers[1]
+  return False
 
 
 def _number(text: str) -> int:

@@ -7,8 +7,6 @@ loaded. Only the server may import this module, because the import changes the
 process.
 """
 
-import os
+from scalable_agent.processes import variables
 
-for name in ('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_NUM_THREADS',
-             'OPENCV_FOR_THREADS_NUM'):
-  os.environ.setdefault(name, '1')
+variables.set_threads()

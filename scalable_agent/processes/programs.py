@@ -10,7 +10,7 @@ import weakref
 
 from scalable_agent.processes import signals
 
-_STOP_TIMEOUT_S = 60
+_STOP_TIMEOUT_S = 600  # A large replay is saved for minutes.
 _told: weakref.WeakSet[subprocess.Popen] = weakref.WeakSet()
 
 

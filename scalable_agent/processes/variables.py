@@ -29,7 +29,15 @@ class Variables:
     return _set, (changed, self._server_names - changed.keys() - {self._kept})
 
 
+def set_threads() -> None:
+  """Lets libraries have one thread, unless the variables have a number."""
+  for name in ('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_NUM_THREADS',
+               'OPENCV_FOR_THREADS_NUM'):
+    os.environ.setdefault(name, '1')
+
+
 def _set(changed: dict[str, str], removed: set[str]) -> None:
   for name in removed:
     os.environ.pop(name, None)
   os.environ.update(changed)
+  set_threads()

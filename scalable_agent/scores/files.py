@@ -262,7 +262,8 @@ def read(path: str, num_games: int = 0) -> score_table.Run:
   """Reads the test of an agent from a JSON file, or from a directory.
 
   In a directory, the latest test after the most frames counts. A test that was
-  stopped before its last level counts only if no other test is there.
+  stopped before its last level counts only if no other test of these frames is
+  there.
 
   Args:
     path: the file or the directory.
@@ -292,6 +293,8 @@ def read(path: str, num_games: int = 0) -> score_table.Run:
       run = _read_file(os.path.join(path, match[0]))
       if num_games and not _counts(run, num_games):
         continue
+      if stopped and run.num_env_frames < stopped.num_env_frames:
+        break
       if len(run.rows) == len(set(levels_lib.level_names(
           run.config.level_name, run.config.is_test))):
         return run
