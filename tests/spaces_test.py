@@ -419,7 +419,7 @@ MUTATIONS = (
     dict(file='environments/encoding', catches='test_parts_keep_their_order',
          rows=(
              ('tuples in the order of names',
-              'dict(zip(names, observation',
+              'dict(zip(self._names, observation',
               'dict(zip(sorted(self._parts), observation'),
          )),
     dict(file='environments/spaces',

@@ -374,7 +374,7 @@ MUTATIONS = (
     dict(file='environments/encoding',
          catches='test_an_encoder_refuses_other_forms', rows=(
         ('a missing part is not said', 'missing := [', 'missing := [] and ['),
-        ('any number of parts', 'len(observation) != len(names)', 'False'),
+        ('any number of parts', 'len(observation) == len(self._names)', 'True'),
     )),
     dict(file='environments/spaces', catches='ObservationsTest.'
          'test_an_encoder_refuses_numbers_that_do_not_fit', rows=(

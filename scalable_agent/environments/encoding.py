@@ -19,10 +19,17 @@ class Encoder:
   def __init__(self, space: gymnasium.Space, action_space: gymnasium.Space):
     """Makes an encoder for spaces that `spaces.layout` takes."""
     self._space = space
+    self._is_dict = isinstance(space, gymnasium.spaces.Dict)
+    self._is_tuple = isinstance(space, gymnasium.spaces.Tuple)
+    self._names = [*spaces.parts_of(space)]
     self._parts = dict(spaces.parts_of(space))
+    self._called = {name: shared_arrays.called(name, self._names)
+                    for name in self._names}
     if spaces.TEXT in self._parts:
       self._text_size = spaces.max_bytes(self._parts[spaces.TEXT])
     self._mask_space = self._parts.pop(spaces.MASK, None)
+    self._small = {name for name, part in self._parts.items()
+                   if spaces.is_small(part)}
     self._action = spaces.action_spec(action_space, '')
 
   def __call__(self, observation: structs.Nest,
@@ -34,8 +41,8 @@ class Encoder:
       is_over: whether the episode is over, so that no action needs to be valid.
     """
     parts = self._parts_of(observation)
-    arrays = {name: self._encode(parts[name], part, shared_arrays.called(
-        name, parts)) for name, part in self._parts.items()}
+    arrays = {name: self._encode(parts[name], part, name)
+              for name, part in self._parts.items()}
     if self._mask_space is not None:
       arrays[spaces.MASK] = _encode_mask(parts[spaces.MASK], self._mask_space)
       if not is_over and not spaces.has_choice(
@@ -53,8 +60,7 @@ class Encoder:
     if self._mask_space is None and all(
         isinstance(part, gymnasium.spaces.Box)
         for part in self._parts.values()):
-      arrays = self(observations)  # Boxes are encoded number by number.
-      return {name: np.asarray(array) for name, array in arrays.items()}
+      return self(observations)  # Boxes are encoded number by number.
     space = vector_utils.batch_space(self._space, len(is_over))
     rows = [self(row, over) for row, over in zip(
         vector_utils.iterate(space, observations), is_over, strict=True)]
@@ -62,29 +68,26 @@ class Encoder:
 
   def _parts_of(self, observation: Any) -> Mapping[str, Any]:
     """Returns the parts by name; ValueError if the form is another one."""
-    names = spaces.parts_of(self._space)
-    is_tuple = isinstance(self._space, gymnasium.spaces.Tuple)
-    fault, found = '', observation
-    if isinstance(observation, Mapping) != isinstance(
-        self._space, gymnasium.spaces.Dict) or is_tuple and not isinstance(
-            observation, Sized):
+    if isinstance(observation, Mapping) != self._is_dict or (
+        self._is_tuple and not isinstance(observation, Sized)):
       fault = f'is of type {type(observation).__name__}'
-    elif is_tuple:
-      found = dict(zip(names, observation))
-      if len(observation) != len(names):
-        fault = f'has {len(observation)} parts'
-    elif not isinstance(observation, Mapping):
-      found = {spaces.ONLY_ARRAY: observation}
-    elif missing := [name for name in names if name not in observation]:
+    elif self._is_tuple:
+      if len(observation) == len(self._names):
+        return dict(zip(self._names, observation))
+      fault = f'has {len(observation)} parts'
+    elif not self._is_dict:
+      return {spaces.ONLY_ARRAY: observation}
+    elif missing := [name for name in self._names if name not in observation]:
       fault = f'lacks the part {missing[0]}'
-    if fault:
-      raise ValueError(f'An observation {fault}, but its space is '
-                       f'{spaces.in_a_line(self._space)}.')
-    return found
+    else:
+      return observation
+    raise ValueError(f'An observation {fault}, but its space is '
+                     f'{spaces.in_a_line(self._space)}.')
 
   def _encode(self, value: Any, space: gymnasium.Space,
-              who: str) -> np.ndarray:
-    """Returns the array of a part, which errors call `who`."""
+              name: str) -> np.ndarray:
+    """Returns the array of the part `name`."""
+    who = self._called[name]
     if isinstance(space, gymnasium.spaces.Text):
       return self._encode_text(value, who)
     value = shared_arrays.numbers(value, who)
@@ -95,7 +98,7 @@ class Encoder:
       spaces.check_counted(value, space, who)
       return gymnasium.spaces.flatten(space, value.astype(np.int64))
     # Also here, -1 is no uint8.
-    return (shared_arrays.fit(value, space.dtype, who) if spaces.is_small(space)
+    return (shared_arrays.fit(value, space.dtype, who) if name in self._small
             else value)
 
   def _encode_text(self, value: Any, who: str) -> np.ndarray:
