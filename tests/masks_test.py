@@ -734,12 +734,15 @@ class EnvironmentTest(parameterized.TestCase):
     for _ in range(11):
       output = env.step(_valid_actions(
           rng, output.observation['action_mask'], (5,)))
-    wrong = from_gymnasium.wrap(fake_environments.NothingValid())
-    output = wrong.initial()
-    with self.assertRaisesRegex(ValueError, 'no action is valid'):
-      for _ in range(2):
-        output = wrong.step(_valid_actions(
-            rng, output.observation['action_mask'], (5,)))
+    for env in (
+        fake_environments.NothingValid(),
+        gymnasium.vector.SyncVectorEnv([fake_environments.NothingValid] * 2)):
+      wrong = from_gymnasium.wrap(env)
+      output = wrong.initial()
+      with self.assertRaisesRegex(ValueError, 'no action is valid'):
+        for _ in range(2):
+          output = wrong.step(_valid_actions(
+              rng, output.observation['action_mask'], (5,)))
 
 
 class LevelTest(parameterized.TestCase, tf.test.TestCase):
