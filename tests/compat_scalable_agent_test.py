@@ -86,25 +86,6 @@ class _Counter:
     return np.float32(action[3]), np.array(done), self._observation()
 
 
-class _Echo:
-  """Says how its arguments and results arrive."""
-
-  def kind(self, x):
-    return f'{type(x).__name__} {getattr(x, "dtype", "")} {x}'
-
-  def truth(self):
-    return 1
-
-  def nothing(self):
-    return 5
-
-  @staticmethod
-  def _tensor_specs(method_name, kwargs, constructor_kwargs):
-    del kwargs, constructor_kwargs
-    return {'kind': tf.TensorSpec([], tf.string), 'nothing': (),
-            'truth': tf.TensorSpec([], tf.bool)}.get(method_name)
-
-
 class NamesTest(absltest.TestCase):
 
   def test_all_names_are_there_with_their_difference(self):
@@ -210,7 +191,7 @@ class PyProcessTest(absltest.TestCase):
       step()
 
   def test_calls_are_the_same_in_a_function(self):
-    p = py_process.PyProcess(_Echo)
+    p = py_process.PyProcess(py_process_example.Echo)
     for values in (1, True, 'a', [1, 2], np.float64(.5)):
       call = lambda values=values: p.proxy.kind(values)
       self.assertEqual(call().numpy(), tf.function(call)().numpy(), values)

@@ -318,8 +318,8 @@ class ConnectionTest(absltest.TestCase):
 
     self.enter_context(mock.patch.object(ray, 'nodes', nodes))
     self.connection = cluster.Connection()
-    self.addCleanup(self.may_answer.release, 100)
     self.addCleanup(self.connection.close)
+    self.addCleanup(self.may_answer.release, 100)
     self.enter_context(mock.patch.object(cluster, '_CONNECT_TIMEOUT_S', .1))
 
   def _wait_until(self, now_s):
@@ -332,8 +332,8 @@ class ConnectionTest(absltest.TestCase):
   def _answer(self, now_s):
     """Lets the head answer; waits until this is noticed."""
     self._wait_until(now_s)
-    self.may_answer.release()
     num_answers = self.num_answers
+    self.may_answer.release()
     while self.num_answers == num_answers:
       time.sleep(.001)
     while self.connection._seen_s != now_s:

@@ -34,5 +34,7 @@ def train(config: config_lib.Config, hooks: Sequence[Callable] = ()) -> None:
   """Trains with few updates, where actors and learner take turns."""
   settings = {} if config.algorithm == 'impala' else {
       'updates_per_call': 1}  # No loop in a graph.
+  if not config.save_checkpoint_frames:  # The run has one part.
+    settings['save_checkpoint_frames'] = config.total_environment_frames
   training.train(dataclasses.replace(
       config, deterministic=True, num_actor_groups=1, **settings), hooks=hooks)

@@ -175,7 +175,7 @@ class EnvironmentContract:
       self.assert_same(a, c)
 
   def test_vector_agrees_with_single_environments(self):
-    seeds = [5, 3, 9]
+    seeds = [5, 3]
     vector = self.make(seeds)
     actions = self.actions(vector)
     outputs = self.run_steps(vector, actions)

@@ -410,6 +410,10 @@ class FileTest(parameterized.TestCase):
       evaluations.start(self.logdir, 0)
 
 
+class _Enough(Exception):
+  """Ends a training. No signal raises this error."""
+
+
 def _test_rewards(logdir):
   """Returns (frames, mean) of all evaluations in the TensorBoard files."""
   return [
@@ -498,9 +502,8 @@ class TrainingTest(parameterized.TestCase):
     self.logdir = self.create_tempdir().full_path
     with mock.patch.object(policies, 'AgentPolicy',
                            wraps=policies.AgentPolicy) as policy, \
-        mock.patch.object(evaluation, 'Evaluator',
-                          side_effect=KeyboardInterrupt):
-      with self.assertRaises(KeyboardInterrupt):
+        mock.patch.object(evaluation, 'Evaluator', side_effect=_Enough):
+      with self.assertRaises(_Enough):
         self._train(algorithm=algorithm, test_greedy=test_greedy,
                     eval_every_frames=1)
     self.assertEqual(
@@ -512,10 +515,9 @@ class TrainingTest(parameterized.TestCase):
       for suffix in 'index', 'data-00000-of-00001':
         self.create_tempfile(
             os.path.join(self.logdir, 'best', f'ckpt-{number}.{suffix}'))
-      with mock.patch.object(evaluation, 'Evaluator',
-                             side_effect=KeyboardInterrupt), \
+      with mock.patch.object(evaluation, 'Evaluator', side_effect=_Enough), \
           mock.patch.object(setup, 'print', create=True) as say, \
-          self.assertRaises(KeyboardInterrupt):
+          self.assertRaises(_Enough):
         self._train(eval_every_frames=1)
       aside = os.path.join(self.logdir, f'best-{number}')
       self.assertIn(f'renamed to {aside}.', str(say.call_args_list))

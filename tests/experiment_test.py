@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 from unittest import mock
 
 from absl.testing import absltest
@@ -40,6 +41,7 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.modes import test
+from scalable_agent.networks import backend
 from scalable_agent.networks import factory
 from scalable_agent.networks import layers
 from scalable_agent.processes import console
@@ -666,21 +668,30 @@ class KerasTest(parameterized.TestCase):
     self.assertIn('nowhere holds no checkpoint', run.stderr)
     self.assertEqual(run.stderr.count('\n'), 1)
 
-  def test_an_import_says_that_keras_is_another(self):
-    self._check_import('TF_USE_LEGACY_KERAS=1')
-
+  @parameterized.parameters('TF_USE_LEGACY_KERAS=1', 'KERAS_BACKEND=torch')
   @pytest.mark.storm
-  def test_an_import_says_that_the_backend_is_another(self):
-    self._check_import('KERAS_BACKEND=torch')
-
-  def _check_import(self, variable):
+  def test_an_import_says_that_keras_is_another(self, variable):
     run = self._run([variable], '-c', 'import scalable_agent\n'
                     'try:\n  scalable_agent.load\n'
                     'except scalable_agent.errors.ConfigError as e: print(e)')
-    self.assertEqual(
-        run.stdout, f'Networks need Keras 3 with TensorFlow, but {variable} '
-        'chooses another Keras: set KERAS_BACKEND=tensorflow '
-        'TF_USE_LEGACY_KERAS=0 before TensorFlow is imported.\n', run.stderr)
+    self.assertEqual(run.stdout, f'{self._message(variable)}\n', run.stderr)
+
+  def _message(self, variable):
+    return (f'Networks need Keras 3 with TensorFlow, but {variable} chooses '
+            'another Keras: set KERAS_BACKEND=tensorflow TF_USE_LEGACY_KERAS=0 '
+            'before TensorFlow is imported.')
+
+  @parameterized.parameters(
+      ('TF_USE_LEGACY_KERAS=1', types.SimpleNamespace()),
+      ('KERAS_BACKEND=torch', types.SimpleNamespace(
+          config=types.SimpleNamespace(backend=lambda: 'torch'))))
+  def test_another_keras(self, variable, keras):
+    name, _, value = variable.partition('=')
+    with mock.patch.dict(os.environ, {name: value}), mock.patch.object(
+        backend, 'tf', types.SimpleNamespace(keras=keras)), \
+        self.assertRaises(errors.ConfigError) as raised:
+      backend._check()
+    self.assertEqual(str(raised.exception), self._message(variable))
 
 
 @pytest.mark.slow

@@ -188,8 +188,8 @@ class DtypeTest(absltest.TestCase):
 class NamesTest(parameterized.TestCase):
 
   @parameterized.parameters(
-      (('speed', 'place'),), (('arm/joint', 'goal pos'),),
-      (('a.b', 'a b', 'a_b', 'A.b', 'größe', 'a-b_2'),), ((2, 10, 1),),
+      (('arm/joint', 'a.b', 'a b', 'a_b', 'A.b', 'größe', 'a-b_2'),),
+      ((2, 10, 1),),
       (('speed', 'place'), 'auto'))
   def test_each_part_has_its_own_input(self, names, normalised='none'):
     rng = np.random.default_rng(1)

@@ -197,15 +197,24 @@ class _Truth:
     return {'critic': self._critic(groups, values_t), 'policy': np.mean(costs),
             'temperature': -groups['temperature'][0] * np.mean(excess)}
 
-  def _eta(self, q_t, p_t, epsilon):
+  @functools.cached_property
+  def _now(self):
+    """Probabilities and values by the target networks: constants."""
+    return ([_softmax(row) for row in self._tables(
+        self.targets[:4], self.t.observation)],
+            self._smallest(self.targets[4:], self.t.observation))
+
+  @functools.cached_property
+  def _eta(self):
     """The exact temperature, by bisection."""
-    low, high = 1e-6, 1e6
+    (p_t, q_t), low, high = self._now, 1e-6, 1e6
     for _ in range(200):
       eta, kls = np.sqrt(low * high), []
       for q, p in zip(q_t, p_t):
         w = _softmax(np.log(p) + q / eta)
         kls.append(np.sum(w[w > 0] * np.log(w[w > 0] / p[w > 0])))
-      low, high = (eta, high) if np.mean(kls) > epsilon else (low, eta)
+      low, high = (eta, high) if (
+          np.mean(kls) > self.settings.epsilon_temperature) else (low, eta)
     return eta
 
   def _mpo(self, groups):
@@ -213,13 +222,13 @@ class _Truth:
     softplus = lambda x: np.log1p(np.exp(x)) + 1e-8
     given, learned = ([softplus(d) for d in of['duals']]
                       for of in (self.groups, groups))
-    p_t, next_p_t = ([_softmax(row) for row in self._tables(
-        self.targets[:4], x)] for x in (now, self.t.next_observation))
-    q_t = self._smallest(self.targets[4:], now)
+    p_t, q_t = self._now
+    next_p_t = [_softmax(row) for row in self._tables(
+        self.targets[:4], self.t.next_observation)]
     next_q_t = self._smallest(self.targets[4:], self.t.next_observation)
     dual = 0
     if settings.exact_temperature:
-      eta = self._eta(q_t, p_t, settings.epsilon_temperature)
+      eta = self._eta
     else:
       eta = given[1]
       dual = learned[1] * (settings.epsilon_temperature + np.mean([

@@ -1,11 +1,32 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The class that tests of `py_process` run in a process."""
+"""Classes that tests of `py_process` run in a process; fast to import."""
 
 import pathlib
 import sys
 import time
 
 import numpy as np
+
+
+class Echo:
+  """Says how its arguments and results arrive."""
+
+  def kind(self, x):
+    return f'{type(x).__name__} {getattr(x, "dtype", "")} {x}'
+
+  def truth(self):
+    return 1
+
+  def nothing(self):
+    return 5
+
+  @staticmethod
+  def _tensor_specs(method_name, kwargs, constructor_kwargs):
+    import tensorflow as tf  # The process does not ask for specifications.
+
+    del kwargs, constructor_kwargs
+    return {'kind': tf.TensorSpec([], tf.string), 'nothing': (),
+            'truth': tf.TensorSpec([], tf.bool)}.get(method_name)
 
 
 class Example:
@@ -24,7 +45,7 @@ class Example:
     return np.array([self._a + b], dtype=np.int32)
 
   def wait(self):
-    time.sleep(0.5)
+    time.sleep(2)
 
   def something(self):
     raise ValueError('foo')

@@ -95,6 +95,7 @@ class SuiteTest(parameterized.TestCase):
 
   def setUp(self):
     super().setUp()
+    self.enter_context(mock.patch.object(suite, '_POLL_S', 0.01))
     self.logdir = self.create_tempdir().full_path
     self.started = []
     self.code = lambda name: 0
