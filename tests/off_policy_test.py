@@ -1009,8 +1009,9 @@ MUTATIONS = (
     )),
     dict(file='algorithms/ddqn',
          catches='test_targets_follow_after_the_update_ddqn', rows=(
-        ('period ignored', 'base.target_rate(self._settings, progress)',
-         'self._settings.target_update_rate'),
+        ('targets do not follow',
+         'base.follow_if_due(self._settings, progress, self._target)',
+         'pass'),
     )),
     dict(file='algorithms/ddpg',
          catches='test_losses_errors_and_gradients_ddpg_weighted', rows=(
@@ -1132,16 +1133,19 @@ MUTATIONS = (
          'self._target_entropies(seen.policy.now), seen.weights)',
          'self._target_entropies(seen.policy.now))'),
     )),
-    dict(file='algorithms/sac',
+    dict(file='algorithms/base',
          catches='test_targets_follow_after_the_update_sac_period', rows=(
-        ('period ignored', 'base.target_rate(self._settings, progress)',
-         'self._settings.target_update_rate'),
+        ('period ignored', 'num_updates % period == 0', 'num_updates > 0'),
+        ('targets move at period + 1', 'num_updates % period == 0',
+         'num_updates % (period + 1) == 0'),
+        ('period inverted', 'num_updates % period == 0',
+         'num_updates % period != 0'),
     )),
     dict(file='algorithms/sac',
          catches='test_targets_follow_after_the_update_sac_discrete', rows=(
         ('targets do not follow',
-         '    self._critics.follow(rate)\n',
-         '    pass\n'),
+         'self._settings, progress, self._critics,',
+         'self._settings, progress,'),
     )),
     dict(file='algorithms/mpo',
          catches='test_losses_errors_and_gradients_mpo_weighted', rows=(
@@ -1205,8 +1209,9 @@ MUTATIONS = (
     )),
     dict(file='algorithms/mpo',
          catches='test_targets_follow_after_the_update_mpo', rows=(
-        ('target policy does not follow', '    self._target.follow(rate)\n',
-         ''),
+        ('target policy does not follow',
+         'self._settings, progress, self._target, ',
+         'self._settings, progress, '),
     )),
 )
 

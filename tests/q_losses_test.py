@@ -506,11 +506,6 @@ class TargetNetworkTest(_TestCase):
     self.assertAllEqual(
         target, q_learning.incremental_update(target, online, 0.))
 
-  def test_period(self):
-    rates = [q_learning.periodic_rate(.25, 3, tf.constant(n))
-             for n in range(1, 8)]
-    self.assertAllEqual([0, 0, .25, 0, 0, .25, 0], rates)
-
 
 # See `mutations.py`.
 MUTATIONS = (
@@ -719,12 +714,6 @@ MUTATIONS = (
          'target + 0 * rate * online'),
         ('copy not exact', '(1 - rate) * target + rate * online',
          'target + rate * (online - target)'),
-    )),
-    dict(file='losses/q_learning', catches='test_period', rows=(
-        ('target updated at period + 1', 'num_updates % period == 0',
-         'num_updates % (period + 1) == 0'),
-        ('period inverted', 'num_updates % period == 0',
-         'num_updates % period != 0'),
     )),
 )
 

@@ -733,17 +733,15 @@ MUTATIONS = (
     dict(file='algorithms/mpo',
          catches='test_the_memory_learns_and_its_target_follows_mpo', rows=(
         ('target of the memory stands still',
-         'self._target.follow(rate)',
-         'pass'),
+         'self._settings, progress, self._target, ',
+         'self._settings, progress, '),
     )),
     dict(file='algorithms/sac',
          catches='test_the_memory_learns_and_its_target_follows_sac', rows=(
         ('target of the memory follows twice',
-         'self._target.follow(rate)',
-         'self._target.follow(rate)\n      self._target.follow(rate)'),
+         'filter(None, [self._target])', 'filter(None, 2 * [self._target])'),
         ('target of the memory stands still',
-         'self._target.follow(rate)',
-         'pass'),
+         'filter(None, [self._target])', '()'),
     )),
     dict(file='algorithms/sac',
          catches='test_losses_errors_and_gradients_sac', rows=(

@@ -312,11 +312,21 @@ class Critics:
       target.follow(rate)
 
 
-def target_rate(settings: OffPolicySettings, progress: Progress) -> tf.Tensor:
-  """Returns the share by which targets move; 0 in updates between moves."""
-  return q_learning.periodic_rate(
-      declare.used(settings.target_update_rate),
-      declare.used(settings.target_update_period), progress.num_updates)
+def follow_if_due(settings: OffPolicySettings, progress: Progress,
+                  *targets: Target | Critics) -> None:
+  """Moves targets in every `--target_update_period`-th update."""
+  period = declare.used(settings.target_update_period)
+
+  def move() -> tf.Tensor:
+    for target in targets:
+      target.follow(declare.used(settings.target_update_rate))
+    return tf.constant(True)
+
+  if period == 1:
+    move()
+  else:  # Between moves, no weight is read or written.
+    tf.cond(progress.num_updates % period == 0, move,
+            lambda: tf.constant(False))
 
 
 def discrete_actions(spec: structs.ActionSpec, algorithm: str) -> int:

@@ -82,7 +82,7 @@ class Ddqn:
                    progress: base.Progress) -> None:
     """Moves the target and lowers epsilon."""
     del groups
-    self._target.follow(base.target_rate(self._settings, progress))
+    base.follow_if_due(self._settings, progress, self._target)
     self.agent.set_epsilon(self._epsilon(progress))
 
   def _epsilon(self, progress: base.Progress) -> float | tf.Tensor:

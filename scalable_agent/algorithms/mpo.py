@@ -90,9 +90,7 @@ class Mpo:
                    progress: base.Progress) -> None:
     """Moves the targets, projects the duals, ends the warm-up."""
     del groups
-    rate = base.target_rate(self._settings, progress)
-    self._target.follow(rate)
-    self._critics.follow(rate)
+    base.follow_if_due(self._settings, progress, self._target, self._critics)
     for dual in self._duals.values():
       dual.assign(mpo.projected_dual(dual))
     self.agent.set_epsilon(0.0)

@@ -90,10 +90,8 @@ class Sac:
                    progress: base.Progress) -> None:
     """Moves the targets; ends the warm-up."""
     del groups
-    rate = base.target_rate(self._settings, progress)
-    self._critics.follow(rate)
-    if self._target:
-      self._target.follow(rate)
+    base.follow_if_due(self._settings, progress, self._critics,
+                       *filter(None, [self._target]))
     self.agent.set_epsilon(0.0)
 
   def _target_entropies(self, observation: structs.Nest) -> float | tf.Tensor:

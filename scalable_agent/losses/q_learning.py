@@ -259,15 +259,6 @@ def incremental_update(target: tf.Tensor, online: tf.Tensor,
   return (1 - rate) * target + rate * online
 
 
-def periodic_rate(
-    rate: float, period: int, num_updates: tf.Tensor) -> tf.Tensor:
-  """Returns `rate` in every `period`-th update, else 0; a float32 scalar.
-
-  `num_updates` counts the present update.
-  """
-  return tf.where(num_updates % period == 0, rate, 0.0)
-
-
 def check_shape(name: str, tensor: tf.Tensor, other: tf.Tensor) -> None:
   """Raises `ValueError` for different shapes, which might be broadcast."""
   shape = tf.convert_to_tensor(tensor).shape
