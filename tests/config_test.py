@@ -1314,7 +1314,7 @@ MUTATIONS = (
     dict(file='settings/declare',
          catches='test_what_has_no_effect_beside_another', rows=(
         ('settings beside what replaces them',
-         'field, bool(getattr(self, other, False))', 'field, False'),
+         'bool(getattr(self, other, False))', 'False'),
     )),
     dict(file='settings/declare',
          catches='test_settings_of_one_kind_of_actions', rows=(
@@ -1332,7 +1332,7 @@ MUTATIONS = (
     dict(file='settings/declare',
          catches='test_saved_settings_without_effect_are_left_out', rows=(
         ('settings without effect pass',
-         'field, not is_met, f', 'field, False, f'),
+         'field.name, unmet, f', 'field.name, False, f'),
     )),
     dict(file='settings/algorithm_settings',
          catches='test_targets_make_small_moves_or_seldom_ones', rows=(

@@ -11,6 +11,10 @@ from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 
+# Groups of environments with quick resets: of DeepMind Lab, of other levels,
+# and of off-policy algorithms.
+LAB_GROUPS, USUAL_GROUPS, OFF_POLICY_GROUPS = 64, 2, 1
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ActingSettings(Section):
@@ -30,9 +34,10 @@ class ActingSettings(Section):
       'expected to be at most this many updates older than the weights.',
       POSITIVE)
   num_actor_groups: int = setting(
-      By({'impala on DeepMind Lab': 64, 'appo on DeepMind Lab': 64,
-          'module:id': 0, '--num_actors=auto': 0, 'impala': 2, 'appo': 2,
-          'others': 1}),
+      By({'impala on DeepMind Lab': LAB_GROUPS,
+          'appo on DeepMind Lab': LAB_GROUPS, 'module:id': 0,
+          '--num_actors=auto': 0, 'impala': USUAL_GROUPS, 'appo': USUAL_GROUPS,
+          'others': OFF_POLICY_GROUPS}),
       'Number of threads that act. The environments are divided among the '
       'threads, so there are never more groups than environments. While one '
       'group steps its environments, another group can run the policy. All '

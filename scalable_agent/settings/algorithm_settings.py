@@ -288,9 +288,8 @@ class OffPolicySettings(RewardSettings):
     rate, period = (getattr(self, name) for name in (
         'target_update_rate', 'target_update_period'))
     super().__post_init__()
-    self._check('exploration_fraction', not self.exploration_ladder or (
-        self.exploration_fraction == .1),
-                'has no effect with --exploration_ladder')
+    self._check_unset('exploration_fraction', self.exploration_ladder,
+                      'has no effect with --exploration_ladder')
     if self.algorithm not in _WITH_PERIOD:
       return
     # Small moves now and then would hardly move the targets.

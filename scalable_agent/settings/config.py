@@ -69,8 +69,8 @@ class Config(sections.AllSections):
     super().__post_init__()
     if not self.num_actor_groups and (self.deterministic or self.ray_address):
       object.__setattr__(self, 'num_actor_groups', self.usual_groups)
-    lag = self.__dataclass_fields__['max_policy_lag']
-    self._check_unset(lag, bool(self.num_actors), 'needs --num_actors=auto')
+    self._check_unset(
+        'max_policy_lag', bool(self.num_actors), 'needs --num_actors=auto')
     if self.num_actors:
       return
     for is_wrong, reason in (

@@ -300,8 +300,8 @@ class Section:
     `kind` is continuous or discrete.
     """
     for field in dataclasses.fields(self):
-      self._check_unset(field, field.metadata['actions'] not in ('', kind),
-                        f'has no effect with {kind} actions')
+      other = field.metadata['actions'] not in ('', kind)
+      self._check_unset(field.name, other, f'has no effect with {kind} actions')
 
   def _check_type(self, field: dataclasses.Field[Value]) -> None:
     rule = values.broken_rule(getattr(self, field.name), value_type(field),
@@ -322,20 +322,20 @@ class Section:
 
   def _check_needs(self, field: dataclasses.Field[Value]) -> None:
     if needs := field.metadata['needs']:
-      is_met = needs.are_met(getattr(self, needs.name), self.algorithm)
-      self._check_unset(field, not is_met, f'has no effect without {needs}')
+      unmet = not needs.are_met(getattr(self, needs.name), self.algorithm)
+      self._check_unset(field.name, unmet, f'has no effect without {needs}')
     if other := field.metadata['unless']:
-      self._check_unset(field, bool(getattr(self, other, False)),
+      self._check_unset(field.name, bool(getattr(self, other, False)),
                         f'has no effect with --{other}')
 
-  def _check_unset(self, field: dataclasses.Field[Value], has_no_effect: bool,
-                   rule: str) -> None:
+  def _check_unset(self, name: str, has_no_effect: bool, rule: str) -> None:
+    field = self.__dataclass_fields__[name]
     default = field.metadata['default']
     defaults = [default] if not isinstance(default, By) else [
         value for key, value in default.items()
         if key.split()[0] in (self.algorithm, 'Atari', 'off-policy', 'others')
         and (getattr(self, 'use_lstm', None) or 'with LSTM' not in key)]
-    self._check(field.name, not has_no_effect or getattr(self, field.name) in (
+    self._check(name, not has_no_effect or getattr(self, name) in (
         *defaults, field.default), rule)
 
   def _check(self, name: str, is_valid: bool, rule: str) -> None:

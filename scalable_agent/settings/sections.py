@@ -19,6 +19,7 @@ import os
 from typing import Any, TypeVar
 
 from scalable_agent import errors
+from scalable_agent.settings import acting_settings
 from scalable_agent.settings import declare
 from scalable_agent.settings import joined
 from scalable_agent.settings import lab_levels
@@ -161,8 +162,9 @@ class AllSections(joined.Joined):
   def usual_groups(self) -> int:
     """The number of groups of a level with quick resets."""
     if self.is_off_policy:
-      return 1
-    return 64 if self.plays_lab else 2
+      return acting_settings.OFF_POLICY_GROUPS
+    return (acting_settings.LAB_GROUPS if self.plays_lab
+            else acting_settings.USUAL_GROUPS)
 
   def _check_learners(self) -> None:
     """Checks that work can be divided among several learners."""
@@ -210,8 +212,7 @@ class AllSections(joined.Joined):
       for name in ('burn_in_steps', 'use_last_action_reward',
                    'memory_learning_rate'):
         self._check(name, not getattr(self, name), 'needs --use_lstm')
-      self._check('sequence_length', self.sequence_length == 20,
-                  'needs --use_lstm')
+      self._check_unset('sequence_length', True, 'needs --use_lstm')
       self._check('use_instruction', self.use_instruction,
                   'has no effect without --use_lstm')
       return
