@@ -104,7 +104,7 @@ class _Tracker(abc.ABC):
       self._send_video(path, self._num_env_frames)
 
   def _videos(self) -> set[str]:
-    directory = os.path.join(self._logdir, 'videos')
+    directory = os.path.join(self._logdir, files.VIDEOS)
     if not os.path.isdir(directory):
       return set()
     return {os.path.join(directory, name) for name in os.listdir(directory)

@@ -1024,9 +1024,6 @@ class SavedTest(parameterized.TestCase):
         'Changed: --batch_size=9 --use_lstm=false --level_name=ALE/Qbert-v5; '
         'before: --batch_size=7 --use_lstm=true --level_name=ALE/Pong-v5.')
     self.assertEqual(flag_texts.changes_said(self.config, self.config), '')
-    self.assertEqual(
-        flag_texts.changes_said(self.config, other, sections.AgentSettings),
-        'Changed: --use_lstm=false; before: --use_lstm=true.')
 
   @parameterized.parameters(
       ('num_action_repeats', 2), ('width', 64), ('height', 64),

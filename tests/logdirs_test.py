@@ -45,14 +45,16 @@ class LeftoversTest(absltest.TestCase):
             'agent.json.tmp', 'spec.json.tmp']
     for name in kept + left:
       directory.create_file(name)
-    logdirs.remove_leftovers(directory.full_path, setup.TEMPORARY_NAMES)
+    logdirs.remove_leftovers(directory.full_path, setup.TEMPORARY_NAMES,
+                             files.TEMPORARY_NAME)
     self.assertCountEqual(
         [os.path.relpath(os.path.join(where, name), directory.full_path)
          for where, _, names in os.walk(directory.full_path)
          for name in names], kept)
     self.assertNoCommonElements(
         os.listdir(directory.full_path), ['unfinished_temp', 'ckpt-7_temp'])
-    logdirs.remove_leftovers('/no/such/directory', setup.TEMPORARY_NAMES)
+    logdirs.remove_leftovers('/no/such/directory', setup.TEMPORARY_NAMES,
+                             files.TEMPORARY_NAME)
 
   def test_only_old_files_of_killed_tests_are_removed(self):
     directory = self.create_tempdir()
@@ -64,7 +66,7 @@ class LeftoversTest(absltest.TestCase):
       directory.create_file(f'videos/unfinished-abc_{names.index(name)}xyz/0.mp4')
     remove = lambda: logdirs.remove_leftovers(
         directory.full_path, setup.TEMPORARY_NAMES,
-        [files.TEMPORARY_NAME])
+        files.TEMPORARY_NAME)
     remove()  # A test may be writing now.
     self.assertContainsSubset(names, os.listdir(directory.full_path))
     self.assertLen(os.listdir(f'{directory.full_path}/videos'), len(names))
@@ -98,7 +100,7 @@ class LeftoversTest(absltest.TestCase):
                          for n in names[:2])]:
       os.utime(path, (1, 1))
     logdirs.remove_leftovers(directory.full_path, setup.TEMPORARY_NAMES,
-                             [files.TEMPORARY_NAME])
+                             files.TEMPORARY_NAME)
     for name in [*names, 'best/means.json.tmp']:
       self.assertTrue(os.path.exists(f'{directory.full_path}/{name}'), name)
     self.assertFalse(os.path.exists(left))

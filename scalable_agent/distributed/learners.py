@@ -11,6 +11,7 @@ import ray
 from scalable_agent import errors
 from scalable_agent.distributed import adder as adder_lib
 from scalable_agent.distributed import cluster
+from scalable_agent.runs import reports
 from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.5
@@ -60,7 +61,7 @@ class Learners:
     try:
       addresses = self._addresses(stop)
       if addresses is None:
-        print('Stopped before the training began.')
+        print(reports.STOPPED)
         return 0
       first = self._handles[0].versions.remote()
       runs = [h.run.remote(addresses, self._adder, first)

@@ -50,7 +50,7 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
     except crew.Stopped:
       # Other learners may have actors, and wait for this learner.
       sums.total([1])
-      print(training.STOPPED)
+      print(reports_lib.STOPPED)
       return 0
   except collectives.SUM_ERRORS as e:
     # A compiled step raises the same classes for other failures. Only the text

@@ -15,12 +15,13 @@ from gymnasium import spaces
 import numpy as np
 import numpy.typing as npt
 from scalable_agent import errors
+from scalable_agent.experience import nests
 from scalable_agent.experience import structs
 
 # The name of the array if observations are not dictionaries.
 ONLY_ARRAY = 'frame'
 TEXT = 'instruction'
-MASK = 'action_mask'
+MASK = nests.MASK
 # Spaces whose values `spaces.flatten` turns into one-hot or multi-hot vectors.
 COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 # Agents divide uint8 by 255, as for pictures. Numbers up to this one are counts

@@ -1,8 +1,11 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""A function of observations: of an array, or a dictionary of arrays."""
+"""Observations: an array, or a dictionary of arrays, perhaps with a mask."""
 
 from collections.abc import Callable
 from typing import Any
+
+# The part of an observation that marks the valid actions.
+MASK = 'action_mask'
 
 
 def parts_of(observation: Any) -> dict[str, Any]:

@@ -50,8 +50,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
         'or name the directory of a trained agent.')
   trained_with = config_lib.trained_with(config.logdir)
   if trained_with:
-    print(flag_texts.changes_said(trained_with, config)
-          or 'With the settings of the training.')
+    print(flag_texts.settings_said(trained_with, config))
   if line := messages.best_is_better(config.logdir):
     print(f'{line} To test the best weights: '
           f'--logdir={os.path.join(config.logdir, "best")}.')

@@ -19,6 +19,7 @@ from scalable_agent.runs import metrics
 from scalable_agent.runs import videos
 from scalable_agent.scores import levels as levels_lib
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 from scalable_agent.settings import flag_texts
 import tensorflow as tf
 
@@ -45,14 +46,13 @@ def record(config: config_lib.Config) -> list[str]:
   tf.keras.utils.set_random_seed(config.seed)
   layers.set_compute_dtype(config.compute_dtype)
   trained_with = loading.trained_config(config.logdir)
-  print(flag_texts.changes_said(trained_with, config)
-        or 'With the settings of the training.', flush=True)
+  print(flag_texts.settings_said(trained_with, config), flush=True)
   # Code of a user may change the directory.
   config = dataclasses.replace(config, life_loss_ends_episode=False,
                                logdir=os.path.abspath(config.logdir))
   try:
     with logdirs.unfinished(
-        os.path.join(config.logdir, logdirs.VIDEOS)) as unfinished:
+        os.path.join(config.logdir, files.VIDEOS)) as unfinished:
       return [path for level in dict.fromkeys(levels_lib.level_names(
           config.level_name, config.is_test))
               for path in _record_level(config, level, unfinished)]

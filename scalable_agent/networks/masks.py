@@ -9,9 +9,10 @@ Q-values, of invalid actions so far that probabilities and gradients are 0.
 
 from collections.abc import Mapping
 
+from scalable_agent.experience import nests
 import tensorflow as tf
 
-NAME = 'action_mask'
+NAME = nests.MASK
 # Far below all logits and Q-values, but finite: 0 * -inf would be NaN.
 _INVALID = -1e20
 

@@ -22,9 +22,8 @@ _NAME = '.lock'
 # The text of a lock; empty if the disk is full.
 _TEXT = re.compile(r'(process \d+ of [^\n]*\n?)?')
 _UNFINISHED = 'unfinished-'
-# Directories of a log directory where `unfinished` is used.
+# The directory of exports, in a log directory.
 EXPORTS = 'export'
-VIDEOS = 'videos'
 # Names of `tempfile` with this prefix.
 _UNFINISHED_NAME = re.compile(rf'{_UNFINISHED}[a-z0-9_]{{8}}')
 # Age of temporary files that no running program can still need.
@@ -92,12 +91,12 @@ def locked(logdir: str) -> Iterator[None]:
 
 
 def remove_leftovers(logdir: str, names: Iterable[str],
-                     names_without_lock: Iterable[str] = ()) -> None:
+                     name_without_lock: str) -> None:
   """Removes temporary files of killed programs; the caller has the lock.
 
   Args:
     names: regular expressions of the temporary names of runs.
-    names_without_lock: the same for modes that write without the lock. Such a
+    name_without_lock: the same for modes that write without the lock. Such a
       program may still be running, so only old files, and old directories of
       `unfinished`, are removed.
   """
@@ -111,10 +110,10 @@ def remove_leftovers(logdir: str, names: Iterable[str],
         path = os.path.join(directory, name)
         with contextlib.suppress(OSError):
           shutil.rmtree(path) if path.endswith('_temp') else os.remove(path)
-  unlocked = re.compile('|'.join(f'({name})' for name in names_without_lock))
   old = [os.path.join(logdir, name) for name in _names(logdir)
-         if names_without_lock and unlocked.fullmatch(name)]
-  old += [os.path.join(logdir, parent, name) for parent in (EXPORTS, VIDEOS)
+         if re.fullmatch(name_without_lock, name)]
+  old += [os.path.join(logdir, parent, name)
+          for parent in (EXPORTS, files.VIDEOS)
           for name in _names(os.path.join(logdir, parent))
           if _UNFINISHED_NAME.fullmatch(name)]
   for path in old:

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from scalable_agent.experience import structs
 
+# Printed by a learner, or by the driver if no learner can.
+STOPPED = 'Stopped before the training began.'
+
 
 class Report(NamedTuple):
   """Episodes and counts since the last report of the same learner.

@@ -42,7 +42,6 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 import tensorflow as tf
 
-STOPPED = 'Stopped before the training began.'
 _JOIN_TIMEOUT_S = 3
 
 
@@ -140,7 +139,7 @@ def run(config: config_lib.Config,
       user_code.load(path, name)
   if collectives.rank == 0:
     logdirs.remove_leftovers(
-        config.logdir, setup.TEMPORARY_NAMES, [score_files.TEMPORARY_NAME])
+        config.logdir, setup.TEMPORARY_NAMES, score_files.TEMPORARY_NAME)
   if config.deterministic:
     tf.config.experimental.enable_op_determinism()
   wait_for_update = lambda update: signals.wait_for(
@@ -211,7 +210,7 @@ def _open_part(
     actors = stack.enter_context(
         contextlib.closing(make_acting(config, number)))
     if context.collectives.total([0])[0]:
-      print(STOPPED)
+      print(reports_lib.STOPPED)
       yield None
       return
     asked, config = config, config.resolved(

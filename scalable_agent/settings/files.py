@@ -12,6 +12,9 @@ import weakref
 
 from scalable_agent import errors
 
+# The directory of videos, in a log directory.
+VIDEOS = 'videos'
+
 
 @contextlib.contextmanager
 def whole(path: str, temporary: str = '') -> Iterator[BinaryIO]:

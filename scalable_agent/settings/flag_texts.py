@@ -60,12 +60,16 @@ def of_training(logdir: str) -> str:
           f'(--flagfile={shlex.quote(path)} --logdir={shlex.quote(logdir)})')
 
 
-def changes_said(before: declare.Section, now: declare.Section,
-                 section: type[declare.Section] = joined.Joined) -> str:
-  """Returns a line with the settings of `section` that differ, or ''."""
+def settings_said(training: joined.Joined, now: joined.Joined) -> str:
+  """Returns a line with the settings that are not the training's."""
+  return changes_said(training, now) or 'With the settings of the training.'
+
+
+def changes_said(before: joined.Joined, now: joined.Joined) -> str:
+  """Returns a line with the settings that differ, or ''."""
   of_tests = {field.name for field in dataclasses.fields(TestSettings)}
   changed = [
-      field.name for field in dataclasses.fields(section)
+      field.name for field in dataclasses.fields(now)
       if not field.metadata['unreported'] and field.name not in of_tests
       and getattr(before, field.name) != getattr(now, field.name)]
   return changed and (
