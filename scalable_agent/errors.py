@@ -86,7 +86,7 @@ class UnknownLevelError(LevelError):
 
 
 class MissingDependencyError(LevelError):
-  """The level needs a package that is not installed."""
+  """A package that a level or a setting needs is not installed."""
 
 
 class EnvironmentSpecError(LevelError):

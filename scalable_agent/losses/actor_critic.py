@@ -1,5 +1,5 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
-"""The three terms of the actor-critic loss, and reward clipping.
+"""Losses of IMPALA and APPO, their weights and advantages; reward clipping.
 
 Losses are sums over time and batch, not means: Espeholt et al. 2018 (arXiv
 1802.01561), table D.1. Twice the batch is twice the loss.
