@@ -33,6 +33,7 @@ from scalable_agent import errors
 from scalable_agent import zoo
 from scalable_agent.processes import console
 from scalable_agent.processes import signals
+from scalable_agent.processes import variables
 from scalable_agent.runs import logdirs
 from scalable_agent.scores import levels
 from scalable_agent.settings import command_help
@@ -178,12 +179,7 @@ def main(argv: Sequence[str]) -> int:
   """
   del argv
   logging.set_verbosity(logging.WARNING)
-  os.environ.setdefault('TF_FORCE_GPU_ALLOW_GROWTH', 'true')
-  # TensorFlow leaves oneDNN off on CPUs without AVX-512. There, oneDNN makes an
-  # update up to twice as fast.
-  os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
-  # The variables may be set for another project.
-  os.environ.update(KERAS_BACKEND='tensorflow', TF_USE_LEGACY_KERAS='0')
+  variables.set_tensorflow()
   try:
     config = config_of(flags.FLAGS)
     with contextlib.ExitStack() as stack:

@@ -19,6 +19,7 @@ from scalable_agent import errors
 from scalable_agent.processes import signals
 from scalable_agent.processes import starts
 from scalable_agent.processes import threads
+from scalable_agent.processes import variables
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import sections
 
@@ -37,10 +38,6 @@ _TICK_S = 0.5
 # A later tick shows that the process was stopped.
 _LATE_TICK_S = 3.
 _POLL_S = 0.5
-# Variables that `experiment.py` sets and that all processes need.
-_VARIABLES = ('TF_CPP_MIN_LOG_LEVEL', 'TF_ENABLE_ONEDNN_OPTS',
-              'TF_FORCE_GPU_ALLOW_GROWTH', 'TF_USE_LEGACY_KERAS',
-              'KERAS_BACKEND')
 
 
 class SumError(Exception):
@@ -83,7 +80,8 @@ def _connect(config: sections.ClusterSettings) -> None:
     try:
       connect(address=config.ray_address, runtime_env={
           'py_modules': [os.path.dirname(scalable_agent.__file__)],
-          'env_vars': {name: os.environ[name] for name in _VARIABLES
+          'env_vars': {name: os.environ[name]
+                       for name in variables.TENSORFLOW | variables.KERAS
                        if name in os.environ}})
     except (ConnectionError, RuntimeError, ValueError,
             ray.exceptions.RayError) as e:

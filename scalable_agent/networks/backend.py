@@ -8,24 +8,22 @@ package may have other variables, or a file keras.json, for another project.
 import os
 
 from scalable_agent import errors
+from scalable_agent.processes import variables
 import tensorflow as tf
-
-# The variables of Keras, and the values that networks need.
-_VARIABLES = {'KERAS_BACKEND': 'tensorflow', 'TF_USE_LEGACY_KERAS': '0'}
 
 
 def _check() -> None:
   try:
     # The older Keras has no `config`. Without its backend, Keras 3 raises
     # errors of several kinds.
-    is_right = tf.keras.config.backend() == _VARIABLES['KERAS_BACKEND']
+    is_right = tf.keras.config.backend() == variables.KERAS['KERAS_BACKEND']
   except Exception:
     is_right = False
   if not is_right:
     given = ' '.join(
-        f'{name}={os.environ[name]}' for name, value in _VARIABLES.items()
+        f'{name}={os.environ[name]}' for name, value in variables.KERAS.items()
         if os.environ.get(name, value) != value) or '~/.keras/keras.json'
-    wanted = ' '.join(f'{name}={value}' for name, value in _VARIABLES.items())
+    wanted = ' '.join(map('='.join, variables.KERAS.items()))
     raise errors.ConfigError(
         f'Networks need Keras 3 with TensorFlow, but {given} chooses another '
         f'Keras: set {wanted} before TensorFlow is imported.')

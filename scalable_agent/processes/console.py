@@ -11,6 +11,7 @@ from typing import NoReturn, TextIO
 
 from scalable_agent import errors
 from scalable_agent.processes import threads
+from scalable_agent.processes import variables
 
 # Lines that TensorFlow writes to stderr while it is imported.
 TENSORFLOW_NOISE = (
@@ -97,13 +98,13 @@ def without_lines(pattern: str) -> Iterator[None]:
 def quiet_tensorflow() -> Iterator[None]:
   """Drops the lines that an import of TensorFlow inside writes.
 
-  Does nothing if TensorFlow was imported before. `TF_CPP_MIN_LOG_LEVEL` is set
-  to 3, unless set: errors are raised, and other logs do not help users.
+  Does nothing if TensorFlow was imported before. `TF_CPP_MIN_LOG_LEVEL` is set.
   """
   if 'tensorflow' in sys.modules:
     yield
     return
-  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+  name = 'TF_CPP_MIN_LOG_LEVEL'
+  os.environ.setdefault(name, variables.TENSORFLOW[name])
   # TensorFlow writes lines before the log level counts.
   with without_lines(TENSORFLOW_NOISE):
     yield
