@@ -104,8 +104,8 @@ def key(directory: pathlib.Path) -> Row:
   config = settings(directory)
   path = directory / 'run.json'
   device = json.loads(path.read_text())['device'] if path.exists() else 'CPU'
-  return {'game': atari57.game_of(config.level_name), 'network': config.agent,
-          'seed': str(config.seed), 'device': device}
+  return {'game': atari57.GAME_OF_LEVEL[config.level_name],
+          'network': config.agent, 'seed': str(config.seed), 'device': device}
 
 
 def update(path: pathlib.Path, fields: tuple[str, ...], run: Row,

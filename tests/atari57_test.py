@@ -24,19 +24,8 @@ class GamesTest(parameterized.TestCase):
     gymnasium.register_envs(ale_py)
     self.assertLen(set(atari57.GAMES), 57)
     self.assertLen(set(atari57.LEVELS), 57)
-    for game, level in zip(atari57.GAMES, atari57.LEVELS):
+    for level, game in atari57.GAME_OF_LEVEL.items():
       self.assertEqual(gymnasium.spec(level).kwargs['game'], game)
-      self.assertEqual(atari57.game_of(level), game)
-      self.assertEqual(atari57.game_of(game), game)
-
-  @parameterized.parameters(
-      ('ms_pacmann', 'Did you mean ms_pacman'),
-      ('ALE/MsPacmann-v5', 'Did you mean ALE/MsPacman-v5'),
-      ('ALE/Adventure-v5', "'ALE/Adventure-v5' is not a game of Atari-57"),
-      ('', "'' is not a game"))
-  def test_other_names(self, name, message):
-    with self.assertRaisesRegex(ValueError, message):
-      atari57.game_of(name)
 
   def test_baselines(self):
     self.assertEqual(set(atari57.HUMAN_SCORES), set(atari57.GAMES))

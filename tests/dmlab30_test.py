@@ -5,6 +5,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 from scalable_agent.scores import dmlab30
+from scalable_agent.scores import suites
 
 
 def _all_levels(returns):
@@ -85,17 +86,6 @@ class Dmlab30Test(parameterized.TestCase):
                      tuple(dmlab30.LEVEL_MAPPING))
     self.assertEqual(dmlab30.levels(is_test=True), tuple(dmlab30.HUMAN_SCORES))
 
-  def test_scores_of_some_levels(self):
-    scores = dmlab30.human_normalized_scores({
-        'rooms_collect_good_objects_train': [4, 6],
-        'skymaze_irreversible_path_varied': np.array([14.4]),
-        'seekavoid_arena_01': [1e9]})
-    self.assertEqual(list(scores), ['rooms_collect_good_objects_test',
-                                    'skymaze_irreversible_path_varied'])
-    self.assertAlmostEqual(scores['rooms_collect_good_objects_test'],
-                           (5 - 0.073) / (10 - 0.073) * 100)
-    self.assertAlmostEqual(scores['skymaze_irreversible_path_varied'], 0)
-
   @parameterized.parameters(
       ('impala_deep_experts', 44.5, 45.74), ('impala_deep_pbt', 49.4, 50.06))
   def test_published_returns(self, key, published, by_code):
@@ -103,10 +93,12 @@ class Dmlab30Test(parameterized.TestCase):
     self.assertEqual(agent.statistics, {'mean_capped': published})
     self.assertEqual(agent.verified, {'mean_capped'})
     returns = {level: [value] for level, value in agent.returns.items()}
-    scores = dmlab30.human_normalized_scores(
-        returns, dmlab30.PAPER_BASELINES)
+    self.assertEqual(set(returns), set(dmlab30.HUMAN_SCORES))
+    mean = suites.DMLAB30.statistics[0]
+    scores = np.array([mean.baselines.normalized(level, value)
+                       for level, value in agent.returns.items()])
     # To within the rounding of returns and baselines to one decimal.
-    self.assertAlmostEqual(dmlab30.mean_score(scores, 100), published, delta=.1)
+    self.assertAlmostEqual(mean.reduce(scores), published, delta=.1)
     self.assertAlmostEqual(
         dmlab30.compute_human_normalized_score(returns, 100), by_code, places=2)
 
@@ -116,7 +108,8 @@ class Dmlab30Test(parameterized.TestCase):
   def test_published_scores(self, key, mean_capped):
     agent = dmlab30.PUBLISHED[key]
     self.assertEmpty(agent.returns)
-    self.assertAlmostEqual(dmlab30.mean_score(agent.percents, 100),
+    percents = np.array([agent.percents[name] for name in dmlab30.HUMAN_SCORES])
+    self.assertAlmostEqual(suites.DMLAB30.statistics[0].reduce(percents),
                            mean_capped, places=2)
     self.assertNotEmpty(agent.source)
 

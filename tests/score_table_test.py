@@ -57,7 +57,8 @@ def _table(returns, run=None):
 
 def _atari_returns(scores):
   """Returns the given scores as returns of the same level."""
-  return {level: [scores[atari57.game_of(level)]] for level in atari57.LEVELS}
+  return {level: [scores[game]]
+          for level, game in atari57.GAME_OF_LEVEL.items()}
 
 
 class NumbersTest(parameterized.TestCase):

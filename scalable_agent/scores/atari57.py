@@ -13,8 +13,6 @@ medians.
 human.
 """
 
-import difflib
-
 from scalable_agent.scores import data
 
 TABLES = data.read_suite('atari57', 'game', 'paper_mean')
@@ -27,20 +25,6 @@ PUBLISHED = TABLES.published
 # The games, as ALE names its ROMs: ms_pacman.
 GAMES = tuple(HUMAN_SCORES)
 # Game by level, as environments name levels: ALE/MsPacman-v5.
-_GAME_OF_LEVEL = {
+GAME_OF_LEVEL = {
     f'ALE/{game.title().replace("_", "")}-v5': game for game in GAMES}
-LEVELS = tuple(_GAME_OF_LEVEL)
-
-
-def game_of(name: str) -> str:
-  """Returns the game (`ms_pacman`) of a level (`ALE/MsPacman-v5`) or game.
-
-  For a name outside of Atari-57, the ValueError names similar games.
-  """
-  if name in HUMAN_SCORES:
-    return name
-  if name in _GAME_OF_LEVEL:
-    return _GAME_OF_LEVEL[name]
-  similar = difflib.get_close_matches(name, [*GAMES, *LEVELS], cutoff=0.5)
-  hint = f' Did you mean {" or ".join(similar)}?' if similar else ''
-  raise ValueError(f'{name!r} is not a game of Atari-57.{hint}')
+LEVELS = tuple(GAME_OF_LEVEL)

@@ -41,13 +41,18 @@ def levels(is_test: bool) -> tuple[str, ...]:
   return tuple(LEVEL_MAPPING.values() if is_test else LEVEL_MAPPING)
 
 
-def human_normalized_scores(
+def compute_human_normalized_score(
     level_returns: Mapping[str, Sequence[float]],
-    baselines: data.Baselines = BASELINES) -> dict[str, float]:
-  """Returns `(mean return - random) / (human - random)` of every level.
+    per_level_cap: float | None) -> float:
+  """Returns the mean over levels of scores in percent, capped first.
 
-  The scores are in percent, by test level. Levels outside the suite are
-  ignored. A level without returns is a ValueError.
+  The score of a level is `(mean return - random) / (human - random)`. A level
+  that is missing or has no returns is a ValueError.
+
+  Args:
+    level_returns: returns of episodes by training or test level, for all 30
+      levels. Other levels are ignored.
+    per_level_cap: largest score of a level, in percent, or None.
   """
   scores = {}
   for name, values in level_returns.items():
@@ -56,37 +61,12 @@ def human_normalized_scores(
     name = LEVEL_MAPPING.get(name, name)
     if not len(values):
       raise ValueError(f'Missing returns for level: {name!r}: ')
-    scores[name] = float(baselines.normalized(name, float(np.mean(values))))
-  return scores
-
-
-def mean_score(scores: Mapping[str, float],
-               per_level_cap: float | None) -> float:
-  """Returns the mean of scores in percent over all 30 test levels.
-
-  `per_level_cap` is the largest score of a level, in percent, or None. A
-  missing level is a ValueError.
-  """
+    scores[name] = float(BASELINES.normalized(name, float(np.mean(values))))
   missing = [name for name in HUMAN_SCORES if name not in scores]
   if missing:
     raise ValueError(f'Missing levels: {missing}')
   cap = np.inf if per_level_cap is None else per_level_cap
   return float(np.mean([min(scores[name], cap) for name in HUMAN_SCORES]))
-
-
-def compute_human_normalized_score(
-    level_returns: Mapping[str, Sequence[float]],
-    per_level_cap: float | None) -> float:
-  """Returns the mean over levels of `human_normalized_scores`, capped first.
-
-  A level that is missing or has no returns is a ValueError.
-
-  Args:
-    level_returns: returns of episodes by training or test level, for all 30
-      levels. Other levels are ignored.
-    per_level_cap: largest score of a level, in percent, or None.
-  """
-  return mean_score(human_normalized_scores(level_returns), per_level_cap)
 
 
 class TrainingScores:

@@ -134,7 +134,7 @@ def _make_suite(name: str, tables: data.SuiteTables, *, keys: Mapping[str, str],
 
 ATARI57 = _make_suite(
     'Atari-57', atari57.TABLES,
-    keys={level: atari57.game_of(level) for level in atari57.LEVELS},
+    keys=atari57.GAME_OF_LEVEL,
     columns={'impala_shallow': 'IMPALA shallow', 'impala_deep': 'IMPALA deep',
              'impala_deep_multitask': 'IMPALA multi-task'},
     numbers=(
