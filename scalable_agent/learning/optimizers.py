@@ -107,11 +107,11 @@ class RMSProp(tf.keras.optimizers.Optimizer):
   if any replica has a slice of the row.
   """
 
+  _scope = 'rmsprop'  # Of the optimizer's variables.
   _initial_mean_square = 'ones'
 
   def __init__(self, learning_rate: float, decay: float = 0.99,
-               momentum: float = 0.0, epsilon: float = 0.1,
-               name: str = 'rmsprop'):
+               momentum: float = 0.0, epsilon: float = 0.1):
     """Makes the optimizer.
 
     Args:
@@ -119,9 +119,8 @@ class RMSProp(tf.keras.optimizers.Optimizer):
       decay: decay of the mean square.
       momentum: decay of the step; at 0 there are no variables for the step.
       epsilon: added to the mean square, inside the root.
-      name: scope of the optimizer's variables.
     """
-    super().__init__(learning_rate=learning_rate, name=name)
+    super().__init__(learning_rate=learning_rate, name=self._scope)
     self.decay = decay
     self.momentum = momentum
     self.epsilon = epsilon
@@ -159,10 +158,6 @@ class RMSProp(tf.keras.optimizers.Optimizer):
       step = tf.where(is_updated, step, 0.0)
     self.assign_sub(variable, step)
 
-  def get_config(self) -> dict[str, float | str]:
-    return dict(learning_rate=float(self.learning_rate), decay=self.decay,
-                momentum=self.momentum, epsilon=self.epsilon, name=self.name)
-
 
 class TorchRMSProp(RMSProp):
   """The RMSprop of PyTorch, which DI-engine's IMPALA uses.
@@ -175,13 +170,13 @@ class TorchRMSProp(RMSProp):
   mean squares of all rows decay.
   """
 
+  _scope = 'torch_rmsprop'
   _initial_mean_square = 'zeros'
 
   def __init__(self, learning_rate: float, decay: float = 0.99,
-               momentum: float = 0.0, epsilon: float = 1e-8,
-               name: str = 'torch_rmsprop'):
+               momentum: float = 0.0, epsilon: float = 1e-8):
     """Makes the optimizer; `epsilon` is added to the root, not inside."""
-    super().__init__(learning_rate, decay, momentum, epsilon, name)
+    super().__init__(learning_rate, decay, momentum, epsilon)
 
   def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
                   learning_rate: tf.Tensor) -> None:
