@@ -13,8 +13,6 @@ from scalable_agent.experience import structs
 from scalable_agent.replay import steps
 from scalable_agent.replay import views
 
-_STRATEGIES = ('future', 'final', 'episode')
-
 
 @dataclasses.dataclass(frozen=True)
 class Hindsight:
@@ -37,16 +35,9 @@ class Hindsight:
   """
   n_step: views.NStep
   compute_reward: Callable[[np.ndarray, np.ndarray], np.ndarray]
-  strategy: str = 'future'
-  num_relabelled: float = 4
+  strategy: str
+  num_relabelled: float
   compute_success: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
-
-  def __post_init__(self) -> None:
-    if self.strategy not in _STRATEGIES or self.num_relabelled < 0:
-      raise ValueError(
-          f'The strategy must be one of {", ".join(_STRATEGIES)}, and '
-          'num_relabelled at least 0, but they are '
-          f'{self.strategy}, {self.num_relabelled}.')
 
   def __call__(self, store: steps.StepStore, positions: np.ndarray,
                rng: np.random.Generator) -> structs.Transition:

@@ -16,7 +16,8 @@ from scalable_agent.settings.declare import VTRACE
 
 _PRIORITISED = Needs('selector', ('prioritised', 'recent_prioritised'))
 _RECENT = Needs('selector', ('recent', 'recent_prioritised'))
-_HINDSIGHT = Needs('hindsight', ('future', 'final', 'episode'))
+# Values of --hindsight with other goals.
+_GOALS = ('future', 'final', 'episode')
 _REPLAY = Needs('replay_capacity')
 _COLLECTIONS = Needs('unrolls_per_collect')
 
@@ -132,13 +133,13 @@ class ReplaySettings(Section):
       'Hindsight experience replay, for levels with goals: most drawn steps '
       'get a goal that was achieved in the same episode. future: achieved '
       'after the step. final: at the end of the episode. episode: at any time '
-      'of the episode.', choices=('none', 'future', 'final', 'episode'),
+      'of the episode.', choices=('none', *_GOALS),
       algorithms=OFF_POLICY)
   hindsight_goals: int = setting(
       4,
       'With --hindsight: number of drawn steps with a replaced goal per drawn '
       'step with the original goal.', POSITIVE, algorithms=OFF_POLICY,
-      needs=_HINDSIGHT)
+      needs=Needs('hindsight', _GOALS))
 
   @property
   def is_prioritised(self) -> bool:
