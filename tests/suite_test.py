@@ -770,10 +770,12 @@ MUTATIONS = (
     dict(file='scores/comparing', catches='test_picture_of_suites', rows=(
         ('suites are not drawn', 'if not _is_suite(path):\n    return {',
          'if path:\n    return {'),
-        ('runs without a curve hide the others',
-         'if plotting.minutes(logdir) is not None', ''),
         ('suites are groups of no name', 'os.path.dirname(run.source): '
          'run.group', "os.path.dirname(run.source): ''"),
+    )),
+    dict(file='scores/plotting', catches='test_picture_of_suites', rows=(
+        ('runs without a curve hide the others',
+         'if minutes(logdir) is not None', ''),
     )),
     dict(file='scores/comparing', catches='test_table_of_two_suites', rows=(
         ('suites are not groups', '._replace(group=path)', ''),

@@ -26,7 +26,6 @@ def write(directory: pathlib.Path, title: str, group: str,
   """
   logdirs = {name: os.path.dirname(run.source) for name, run in runs.items()}
   minutes = {name: plotting.minutes(logdir) for name, logdir in logdirs.items()}
-  drawn = {name: logdirs[name] for name in logdirs if minutes[name] is not None}
   table = table_lib.make_table([
       run._replace(source=name, group=group) for name, run in runs.items()])
   table = table._replace(remarks=(*remarks, *table.remarks))
@@ -41,9 +40,7 @@ def write(directory: pathlib.Path, title: str, group: str,
   path = str(directory / _NAME)
   files.write(f'{path}.csv', score_files.to_csv(table))
   files.write(f'{path}.md', text)
-  if len(drawn) < len(logdirs):
-    print('No episode is finished, so there is no curve, of '
-          f'{", ".join(name for name in logdirs if name not in drawn)}.')
+  drawn = plotting.with_curves(logdirs)
   try:
     pictures = plotting.write_pictures(
         drawn, f'{path}.png', num_episodes,

@@ -99,12 +99,8 @@ def _drawn(path: str) -> dict[str, str]:
   if not _is_suite(path):
     return {path: ''}
   groups = {os.path.dirname(run.source): run.group for run in _read_all(path)}
-  drawn = {logdir: group for logdir, group in groups.items()
-           if plotting.minutes(logdir) is not None}
-  if len(drawn) < len(groups):
-    print('No episode is finished, so there is no curve, of '
-          f'{", ".join(logdir for logdir in groups if logdir not in drawn)}.')
-  return drawn or groups
+  drawn = plotting.with_curves({logdir: logdir for logdir in groups})
+  return {logdir: groups[logdir] for logdir in drawn} or groups
 
 
 def read_suite(logdir: str) -> tuple[str, dict[str, list[str]]]:

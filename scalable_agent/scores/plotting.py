@@ -130,6 +130,16 @@ def minutes(logdir: str) -> float | None:
   return episode and episode.train_time_s / 60
 
 
+def with_curves(logdirs: Mapping[str, str]) -> dict[str, str]:
+  """Returns the directories, by name, with a curve; prints other names."""
+  found = {name: logdir for name, logdir in logdirs.items()
+           if minutes(logdir) is not None}
+  if len(found) < len(logdirs):
+    print('No episode is finished, so there is no curve, of '
+          f'{", ".join(name for name in logdirs if name not in found)}.')
+  return found
+
+
 def read_curves(logdir: str) -> dict[str, Curve]:
   """Returns the curves of a run by level; ConfigError without an episode."""
   kept = episodes_csv.read(logdir)
