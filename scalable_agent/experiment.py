@@ -124,8 +124,7 @@ def _set(flag_values: flags.FlagValues, argv: Sequence[str]) -> list[str]:
 
   Raises the errors of `parse`.
   """
-  recipe = recipes.asked(argv[1:])
-  args = recipes.with_recipe(argv[1:])
+  recipe, args = recipes.with_recipe(argv[1:])
   command_line.check_order(args)
   first, *unknown = flag_values([argv[0], *args])
   if any('\ufeff' in arg for arg in unknown):

@@ -81,26 +81,16 @@ def errors_named(name: str, algorithm: str) -> Iterator[None]:
         f'--algorithm={algorithm}: {", ".join(others)}.') from e
 
 
-def with_recipe(args: Sequence[str]) -> list[str]:
-  """Returns the arguments, with `--recipe` replaced by a `--flagfile` in front.
-
-  Raises ConfigError for an unknown recipe, or for more than one.
-  """
-  name, rest = _split(args)
-  return [f'--flagfile={_path(name)}', *rest] if name is not None else rest
-
-
-def asked(args: Sequence[str]) -> str:
-  """Returns the recipe in the arguments, or ''; errors as `with_recipe`."""
-  return _split(args)[0] or ''
-
-
 def _path(name: str) -> str:
   return os.path.join(_DIRECTORY, f'{name}.flags')
 
 
-def _split(args: Sequence[str]) -> tuple[str | None, list[str]]:
-  """Returns the recipe, None without any, and all other arguments."""
+def with_recipe(args: Sequence[str]) -> tuple[str, list[str]]:
+  """Returns the recipe, or '', and the arguments with a file of flags.
+
+  A `--flagfile` in front replaces `--recipe`. Raises ConfigError for an unknown
+  recipe, or for more than one.
+  """
   left, found, rest = list(args), [], []
   while left:
     arg = left.pop(0)
@@ -114,13 +104,13 @@ def _split(args: Sequence[str]) -> tuple[str | None, list[str]]:
       found.append(value if equals else ''.join(left[:1]))
       left = left[0 if equals else 1:]
   if not found:
-    return None, rest
+    return '', rest
   if len(found) > 1:
     raise errors.ConfigError(
         f'Only one --recipe can be given, not {" and ".join(found)}.')
   [name] = found
   _check(name)
-  return name, rest
+  return name, [f'--flagfile={_path(name)}', *rest]
 
 
 def _check(name: str) -> None:
