@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scalable_agent import algorithms
 from scalable_agent import errors
+from scalable_agent.acting import dynamic_batching
 from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
@@ -887,7 +888,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     # which the weights are sent.
     make = lambda seed: policies.AgentPolicy(
         algorithms.make_agent(config, _SPEC, seed))
-    shared = policies.SharedPolicy(make(8), 2, 2, timeout_ms=None)
+    shared = policies.SharedPolicy(
+        make(8), dynamic_batching.Batcher(2, 2, timeout_ms=None))
     self.addCleanup(shared.close, 10)
     sent = pickle.loads(pickle.dumps(weights._replace(
         values=[np.asarray(value) for value in weights.values])))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scalable_agent import environments
 from scalable_agent.acting import actor as actor_lib
+from scalable_agent.acting import dynamic_batching
 from scalable_agent.acting import local
 from scalable_agent.acting import policies
 from scalable_agent.experience import queues
@@ -86,8 +87,8 @@ class LadderTest(parameterized.TestCase, tf.test.TestCase):
         use_lstm=True, lstm_units=4, seed=3)
     agent.set_epsilon(epsilon)
     shared = policies.SharedPolicy(
-        policies.AgentPolicy(agent, state_on_host=True), minimum_batch_size=6,
-        timeout_ms=None)
+        policies.AgentPolicy(agent, state_on_host=True),
+        dynamic_batching.Batcher(minimum_batch_size=6, timeout_ms=None))
     self.addCleanup(shared.close, 10)
     return agent, policies.AgentPolicy(agent, jit_compile=True), shared
 
@@ -145,7 +146,8 @@ class SharedPolicyTest(tf.test.TestCase, parameterized.TestCase):
     return future
 
   def _shared(self, policy, *args, **kwargs):
-    shared = policies.SharedPolicy(policy, *args, **kwargs)
+    shared = policies.SharedPolicy(
+        policy, dynamic_batching.Batcher(*args, **kwargs))
     self.addCleanup(shared.close, 10)
     return shared
 

@@ -162,17 +162,13 @@ class SharedPolicy:
   newer weights than the actor's own `refresh` returned, but not with older.
   """
 
-  def __init__(self, policy: AgentPolicy, minimum_batch_size: int = 1,
-               maximum_batch_size: int = 1024,
-               timeout_ms: float | None = 100):
+  def __init__(self, policy: AgentPolicy,
+               batcher: dynamic_batching.Batcher | None = None):
     """Makes a policy that many threads may call.
 
     Args:
       policy: makes the steps; must have no other users.
-      minimum_batch_size: number of environments that a step waits for.
-      maximum_batch_size: the largest number of environments of a step. From the
-        number of all environments on, no actor's step is divided.
-      timeout_ms: see `dynamic_batching.Batcher`.
+      batcher: collects the environments of a step; None for the defaults.
     """
     lock = threading.Lock()
 
@@ -183,9 +179,9 @@ class SharedPolicy:
     self.output_spec = policy.output_spec
     self._policy = policy
     self._lock = lock
-    self._service = dynamic_batching.Service(
-        step, dynamic_batching.Batcher(
-            minimum_batch_size, maximum_batch_size, timeout_ms), 'policy')
+    if batcher is None:  # An empty batcher is false.
+      batcher = dynamic_batching.Batcher()
+    self._service = dynamic_batching.Service(step, batcher, 'policy')
     weakref.finalize(self, self._service.close)
 
   def refresh(self, weights: structs.Weights) -> int:

@@ -41,14 +41,13 @@ class BoundedQueue(Generic[_T]):
   def __len__(self) -> int:
     return len(self._items)
 
-  def put(self, item: _T, timeout_s: float | None = None) -> None:
-    """Appends `item`; waits up to `timeout_s` (None: no limit) for room.
+  def put(self, item: _T) -> None:
+    """Appends `item`; waits for room.
 
-    Raises `QueueClosed`, the error of `fail`, or `QueueTimeout` if there was no
-    room in time.
+    Raises `QueueClosed`, or the error of `fail`.
     """
     with self._changed:
-      self._wait(lambda: len(self._items) < self._capacity, timeout_s)
+      self._wait(lambda: len(self._items) < self._capacity, None)
       self._items.append(item)
       self._changed.notify_all()
 
