@@ -19,6 +19,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
+from scalable_agent.replay import steps
 
 _VECTORS = structs.EnvironmentSpec(
     structs.ArraySpec((17,), np.dtype(np.float32)), structs.ActionSpec(size=6),
@@ -129,7 +130,7 @@ def main():
     seconds = _seconds(lambda size=size: replay.draw(1, size), args.turns, 5)
     print(f'Stacks of four 84 x 84 frames, {size} transitions: '
           f'{1e3 * seconds:.2f} ms.')
-  size = replay_lib.num_step_bytes(_FRAMES, 10**6, stacked=True)
+  size = steps.num_bytes(_FRAMES, 10**6, stacked=True)
   print(f'A million of such steps: {size / 1e9:.3f} GB.')
 
 

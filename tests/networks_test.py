@@ -10,7 +10,6 @@ from absl.testing import parameterized
 import numpy as np
 import pytest
 from scalable_agent import errors
-from scalable_agent import networks
 from scalable_agent.experience import structs
 from scalable_agent.networks import frame_torsos
 from scalable_agent.networks import instructions
@@ -520,8 +519,8 @@ class SurroundingsTest(parameterized.TestCase):
     shapes = []
     for data_format in ('channels_last', 'channels_first'):
       tf.keras.config.set_image_data_format(data_format)
-      torsos = (networks.DeepTorso(), networks.NatureTorso(),
-                networks.ShallowTorso())
+      torsos = (frame_torsos.DeepTorso(), frame_torsos.NatureTorso(),
+                frame_torsos.ShallowTorso())
       for torso in torsos:
         torso(np.zeros([1, 84, 84, 3], np.uint8))
       shapes.append([[w.shape for w in torso.weights] for torso in torsos])

@@ -9,6 +9,7 @@ import numpy as np
 import replay_logs
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
+from scalable_agent.replay import steps
 
 
 def _alive(store):
@@ -196,11 +197,10 @@ class StepStoreTest(parameterized.TestCase):
 
   def test_num_bytes(self):
     self.assertEqual(
-        replay_lib.num_step_bytes(replay_logs.SPEC, 10), 10 * (8 + 4 + 9))
+        steps.num_bytes(replay_logs.SPEC, 10), 10 * (8 + 4 + 9))
     frames = replay_logs.SPEC._replace(
         observation=structs.ArraySpec((4, 84, 84), np.dtype(np.uint8)))
-    self.assertLess(
-        replay_lib.num_step_bytes(frames, 10**6, stacked=True), 7.2e9)
+    self.assertLess(steps.num_bytes(frames, 10**6, stacked=True), 7.2e9)
 
   def test_bad_input(self):
     log = replay_logs.random_log(np.random.default_rng(0), 0, 9, 0.0)

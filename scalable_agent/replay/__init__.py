@@ -8,7 +8,6 @@ sample is drawn.
 
 from scalable_agent.replay.hindsight import Hindsight
 from scalable_agent.replay.prioritised import Prioritised
-from scalable_agent.replay.rate import Due
 from scalable_agent.replay.rate import PerCollection
 from scalable_agent.replay.rate import Rate
 from scalable_agent.replay.rate import samples
@@ -17,11 +16,9 @@ from scalable_agent.replay.replay import saved_num_updates
 from scalable_agent.replay.saving import DamagedError
 from scalable_agent.replay.selectors import MaxUse
 from scalable_agent.replay.selectors import Recent
-from scalable_agent.replay.selectors import Selector
 from scalable_agent.replay.selectors import Uniform
 from scalable_agent.replay.sequences import Sequences
 from scalable_agent.replay.starts import Starts
-from scalable_agent.replay.steps import num_bytes as num_step_bytes
 from scalable_agent.replay.steps import StepStore
 from scalable_agent.replay.unrolls import Passes
 from scalable_agent.replay.unrolls import Unrolls
@@ -31,7 +28,6 @@ from scalable_agent.replay.views import View
 
 __all__ = [
     'DamagedError',
-    'Due',
     'Hindsight',
     'MaxUse',
     'NStep',
@@ -41,7 +37,6 @@ __all__ = [
     'Rate',
     'Recent',
     'Replay',
-    'Selector',
     'Sequences',
     'Starts',
     'StepStore',
@@ -49,7 +44,6 @@ __all__ = [
     'UnrollStore',
     'Unrolls',
     'View',
-    'num_step_bytes',
     'samples',
     'saved_num_updates',
 ]
