@@ -173,7 +173,7 @@ class WithAddons:
   """An algorithm with more terms in the loss of its policy."""
 
   def __init__(self, algorithm: Algorithm, addons: Mapping[str, Addon],
-               share: float = 1.0):
+               share: float):
     """Wraps `algorithm`; `share` is the factor of the terms in the loss."""
     self.agent = algorithm.agent
     self.groups = algorithm.groups

@@ -65,8 +65,8 @@ class Workers:
                observation_spec: dict[str, structs.ArraySpec],
                action_spec: structs.ArraySpec,
                seeds: Sequence[int], timeout_s: float,
-               num_per_process: int = 1, steps_compile: bool = False,
-               ready_period_s: float = 0, first_index: int = 0):
+               num_per_process: int, steps_compile: bool,
+               ready_period_s: float, first_index: int):
     """Starts the processes, which begin to build the environments.
 
     Observations of the `E` environments are dictionaries of arrays. Actions are

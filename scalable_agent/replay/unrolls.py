@@ -76,7 +76,7 @@ class Unrolls:
   `start` columns of the batch stay as they are.
   """
   batch: structs.Unroll
-  start: int = 0
+  start: int
 
   def __call__(self, store: UnrollStore, positions: np.ndarray,
                rng: np.random.Generator) -> structs.Unroll:

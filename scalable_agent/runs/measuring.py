@@ -63,7 +63,7 @@ class _Clock:
   def now_s(self) -> float:
     return time.monotonic() - self._start_s
 
-  def has_time(self, seconds: float = 0) -> bool:
+  def has_time(self, seconds: float) -> bool:
     """Returns whether a part that takes some seconds may begin."""
     return self.now_s + seconds < _BUDGET_S
 

@@ -25,7 +25,7 @@ class CurvesOfRun(NamedTuple):
   """
   config: sections.AllSections
   lines: Mapping[str, tuple[np.ndarray, np.ndarray]]
-  group: str = ''
+  group: str
 
 
 def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':

@@ -102,8 +102,8 @@ class Table(NamedTuple):
   aggregates: tuple[Aggregate, ...]
   remarks: tuple[str, ...]
   differences: tuple[str, ...]
-  comparisons: tuple[Comparison, ...] = ()
-  over_runs: groups_lib.Report = groups_lib.Report()
+  comparisons: tuple[Comparison, ...]
+  over_runs: groups_lib.Report
 
   @property
   def rows(self) -> tuple[Row, ...]:
