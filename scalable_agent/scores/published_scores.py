@@ -39,7 +39,8 @@ class Score(NamedTuple):
 
 def _score(row: dict[str, str]) -> Score:
   return Score(row['algorithm'], row['environment'], int(row['agent_steps']),
-               float(row['mean_return']), data.number(row['std']),
+               float(row['mean_return']),
+               float(row['std']) if row['std'] else None,
                row['protocol'], row['source'])
 
 

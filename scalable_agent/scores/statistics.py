@@ -21,6 +21,7 @@ MIN_RUNS = 5
 PROFILE_PERCENTS = (25., 50., 75., 100., 150., 200.)
 _GOAL_PERCENT = 100.
 _NUM_RESAMPLES = 10_000
+_FEW_RESAMPLES = 2000  # Of curves and of pairs, which are many.
 _RESAMPLES_AT_ONCE = 250
 # A comparison with so many seeds finds the difference in 80 of 100 repetitions:
 # quantiles 0.975 and 0.8 of the normal distribution.
@@ -124,14 +125,14 @@ def estimates(scores: np.ndarray,
 
 
 def profile(scores: np.ndarray, thresholds: Sequence[float],
-            num_resamples: int = 2000) -> list[Estimate]:
+            num_resamples: int = _FEW_RESAMPLES) -> list[Estimate]:
   """Returns the performance profile: `share_above` each threshold."""
   return estimates(scores, [functools.partial(share_above, threshold)
                             for threshold in thresholds], num_resamples)
 
 
 def contest(x: np.ndarray, y: np.ndarray,
-            num_resamples: int = 2000) -> Contest:
+            num_resamples: int = _FEW_RESAMPLES) -> Contest:
   """Compares scores `[R, L]` with scores `[S, L]` of the same levels."""
   rng = np.random.default_rng(0)
   probabilities, differences = [], []

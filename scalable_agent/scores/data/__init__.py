@@ -118,8 +118,3 @@ def column(rows: list[dict[str, str]], key: str, name: str) -> dict[str, float]:
   Empty cells are left out; a missing column is empty.
   """
   return {row[key]: float(row[name]) for row in rows if row.get(name)}
-
-
-def number(text: str) -> float | None:
-  """Returns the number in a cell, None for an empty cell."""
-  return float(text) if text else None
