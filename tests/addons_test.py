@@ -147,8 +147,19 @@ class AddonsTest(parameterized.TestCase):
     has_term = ['pull' in learner.step(batch).scalars for _ in range(4)]
     self.assertEqual(has_term, [True, False, True, False])
 
+  def test_groups_of_other_names_are_an_error(self):
+    algorithm = mock.Mock(groups={'critic': [], 'actor': []})
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--addon needs a group named policy or agent.$'):
+      base.WithAddons(algorithm, {'pull': _pull}, share=1.0)
+
 
 MUTATIONS = (
+    dict(file='algorithms/base',
+         catches='test_groups_of_other_names_are_an_error', rows=(
+        ('an addon without a group has no effect',
+         'if self._group not in self.groups:', 'if False:'),
+    )),
     dict(file='runs/setup', catches='test_wrong_functions', rows=(
         ('functions of Python are not checked',
          "{name: _checked(function, f'{name} of addons')",

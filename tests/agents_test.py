@@ -15,6 +15,7 @@ from scalable_agent.networks import frame_torsos
 from scalable_agent.networks import instructions
 from scalable_agent.networks import torsos
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
 import tensorflow as tf
 
 _NUM_ACTIONS = 4
@@ -486,6 +487,17 @@ class MakeAgentTest(tf.test.TestCase, parameterized.TestCase):
     make('sac', 'nature', frames, continuous)
     make('ddqn', 'nature', {'frame': frames, 'vector': _VECTOR}, discrete)
 
+  @parameterized.parameters(('impala', ()), ('sac', ('mine',)))
+  def test_an_algorithm_without_a_branch_is_an_error(self, like, off_policy):
+    config = config_lib.Config(algorithm=like, level_name='toy', agent='mlp')
+    object.__setattr__(config, 'algorithm', 'mine')
+    with mock.patch.object(declare, 'OFF_POLICY', off_policy), mock.patch.dict(
+        algorithms._HEADS, mine=algorithms._HEADS[like]), (
+            self.assertRaisesRegex(
+                errors.ConfigError, '^--algorithm=mine has no branch in ')):
+      algorithms.make(config, structs.EnvironmentSpec(
+          _VECTOR, structs.ActionSpec(size=2), 1), 1)
+
   @parameterized.parameters(
       (structs.ActionSpec((3,)), None),
       (structs.ActionSpec(size=2), tf.constant([[.5, -1.]])))
@@ -544,6 +556,13 @@ MUTATIONS = (
          'layer_norm=config.layer_norm, seed', 'seed'),
         ('layer normalisation is not part of what an agent is',
          '"layer_norm, " if', '"" if'),
+    )),
+    dict(file='algorithms/__init__',
+         catches='test_an_algorithm_without_a_branch_is_an_error', rows=(
+        ('every other algorithm of unrolls is appo',
+         "if config.algorithm == 'appo':", 'if True:'),
+        ('every other algorithm has critics',
+         'if config.algorithm in _ACTOR_CRITICS:', 'if True:'),
     )),
     dict(file='algorithms/__init__',
          catches='test_layer_norm_without_dense_layers_is_an_error', rows=(

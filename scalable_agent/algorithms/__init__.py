@@ -88,7 +88,8 @@ def make(config: Config, spec: structs.EnvironmentSpec,
          seed: int) -> base.Algorithm:
   """Makes the algorithm for resolved settings, with the agent.
 
-  Raises ConfigError if a setting does not fit the environments.
+  Raises ConfigError if a setting does not fit the environments, or if the
+  algorithm has no branch here.
   """
   config.check_actions('continuous' if spec.action.size else 'discrete')
   if config.is_off_policy and not config.use_lstm and instructions.split(
@@ -121,16 +122,20 @@ def make(config: Config, spec: structs.EnvironmentSpec,
     scale = 1 / num_steps if config.reduction == 'mean' else 1.0
     if config.algorithm == 'impala':
       return impala.Impala(agent(), config, scale)
-    online, period = agent(), config.target_policy_period
-    has_kl = config.learning_rate_schedule == 'kl'
-    return appo.Appo(online, config, scale, base.TargetPolicy(
-        make_agent(config, spec, seed), online, period) if period else None,
-                     logs_policy_kl=has_kl or bool(period))
+    if config.algorithm == 'appo':
+      online, period = agent(), config.target_policy_period
+      has_kl = config.learning_rate_schedule == 'kl'
+      return appo.Appo(online, config, scale, base.TargetPolicy(
+          make_agent(config, spec, seed), online, period) if period else None,
+                       logs_policy_kl=has_kl or bool(period))
   if config.algorithm == 'ddqn':
     return ddqn.Ddqn(
         agent, config,
         config.exploration_fraction * config.total_environment_frames)
-  return _ACTOR_CRITICS[config.algorithm](agent, critic, config)
+  if config.algorithm in _ACTOR_CRITICS:
+    return _ACTOR_CRITICS[config.algorithm](agent, critic, config)
+  raise errors.ConfigError(
+      f'--algorithm={config.algorithm} has no branch in `algorithms.make`.')
 
 
 def describe(config: Config, spec: structs.EnvironmentSpec) -> str:

@@ -169,8 +169,8 @@ class Config(sections.AllSections):
         self, agent=agent, num_actor_groups=self.num_actor_groups or num_groups,
         dynamic_batching=self.shares_steps(
             num_groups, num_environments or self.num_actors))
-    num_updates = 0 if self.algorithm == 'impala' else (
-        resolved._updates_per_call())
+    num_updates = resolved._updates_per_call() if (
+        self.is_off_policy or self.algorithm == 'appo') else 0
     if xla == 'auto':  # This was faster on CPUs, and not measured on GPUs.
       # XLA may not know an addon, nor compile a loop with sums over learners.
       is_known = not self.addon and (num_updates < 2 or self.num_learners == 1)
