@@ -550,30 +550,30 @@ class TransitionsTest(parameterized.TestCase, tf.test.TestCase):
     env = environments.make_vec(['counting'], [0], _config())
     self.addCleanup(env.close)
     with self.assertRaisesRegex(
-        errors.ConfigError, '--replay_steps=1000000000000 needs .* GB'):
+        errors.ConfigError, '--replay_steps=1000000000000: .* GB'):
       memory_check.check_memory(
           _config(replay_steps=10**12), env.spec, _agent(env))
 
   @parameterized.parameters(
       (dict(num_actors=10**6, unroll_length=10**4),
        '^--num_actors=1000000 with --unroll_length=10000 and '
-       '--queue_capacity=1 needs'),
+       '--queue_capacity=1: '),
       (dict(queue_capacity=10**6, unroll_length=10**5), '--queue_capacity='),
       (dict(batch_size=10**6, unroll_length=10**4, num_actors=1),
-       '^--batch_size=1000000 with --unroll_length=10000 needs [0-9.,]+ GB, '
-       'but this machine has [0-9.,]+ GB: lower it.$'),
+       '^--batch_size=1000000 with --unroll_length=10000: [0-9.,]+ GB are '
+       r'needed, but this machine has [0-9.,]+ GB\. Choose smaller numbers\.$'),
       (dict(algorithm='appo', updates_per_call=10**6, passes=10**6,
             batch_size=1, num_actors=1, unroll_length=10**4),
        '^--batch_size=1, --updates_per_call=1000000 with --unroll_length='),
       (dict(algorithm='ddqn', updates_per_call=10**5, batch_size=10**6),
-       '^--batch_size=1000000, --updates_per_call=100000 needs'),
+       '^--batch_size=1000000, --updates_per_call=100000: '),
       (dict(algorithm='ddqn', use_lstm=True, batch_size=10**6,
             updates_per_call=1, sequence_length=10**5),
-       '^--batch_size=1000000 needs'),
+       '^--batch_size=1000000: '),
       (dict(replay_capacity=10**9, unroll_length=10**4),
-       '^--replay_capacity=1000000000 needs'),
+       '^--replay_capacity=1000000000: '),
       (dict(replay_capacity=10**9, unrolls_per_collect=10**9, num_actors=1),
-       '^--unrolls_per_collect=1000000000 with --unroll_length=100 needs'),
+       '^--unrolls_per_collect=1000000000 with --unroll_length=100: '),
       (dict(num_actors=10**6, unroll_length=10**4, ray_address='auto',
             inference='central_on_cpu'), '^--num_actors=1000000 with'))
   def test_unrolls_too_large_for_the_memory(self, settings, message):

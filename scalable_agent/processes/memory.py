@@ -26,5 +26,5 @@ def check(what: str, num_bytes: float) -> None:
   """
   if num_bytes / 1e9 > size_gb():
     raise errors.ConfigError(
-        f'{what} needs {num_bytes / 1e9:,.1f} GB, but this machine has '
-        f'{size_gb():,.1f} GB: lower it.')
+        f'{what}: {num_bytes / 1e9:,.1f} GB are needed, but this machine has '
+        f'{size_gb():,.1f} GB. Choose smaller numbers.')

@@ -33,13 +33,17 @@ class LearnerSettings(Section):
       POSITIVE, COUNT, divided='exactly')
   learning_rate: float = setting(
       By(impala=0.00048, appo=0.00025, ddqn=0.0001, others=0.0003),
-      'Learning rate at frame 0; see --learning_rate_schedule.', NOT_NEGATIVE)
+      'Learning rate at frame 0; see --learning_rate_schedule. ddpg, td3, sac, '
+      'mpo: rate of the policy, and of the critics unless '
+      '--critic_learning_rate is set.', NOT_NEGATIVE)
   learning_rate_schedule: str = setting(
       By(impala='linear', appo='linear', others='constant'),
       'Schedule of the learning rate. linear: decreases to 0 at '
       '--total_environment_frames. constant: stays the same. kl (appo only): '
       'rises by half or falls by a third after a collection, so that the KL '
-      'between the policies stays near --learning_rate_kl.',
+      'between the policies stays near --learning_rate_kl. A resumed run '
+      'continues with the rate of its checkpoint; a new --learning_rate has no '
+      'effect.',
       choices=('linear', 'constant', 'kl'))
   learning_rate_kl: float = setting(
       .008,
