@@ -61,6 +61,13 @@ class HelpTest(parameterized.TestCase):
     values = dict(shown)
     self.assertEqual(float(values['learning_rate']), config.learning_rate)
     self.assertEqual(values['reward_clipping'], 'none')
+    self.assertEqual(values['level_name'], 'ALE/Pong-v5')
+    is_off_policy = algorithm in declare.OFF_POLICY
+    self.assertEqual(values['lstm_units'], '128' if is_off_policy and (
+        algorithm != 'ddqn') else '256')
+    self.assertEqual('--burn_in_steps=0 (with --use_lstm: 20) ' in text,
+                     is_off_policy)
+    self.assertEqual('(with --use_lstm: ' in text, algorithm != 'impala')
     self.assertNotIn('--dynamic_batching=', text)  # No value can be copied.
     self.assertLessEqual(max(map(len, text.splitlines())), 79)
     self.assertIn('\nThe network, its inputs, and its computation\n', text)
@@ -96,6 +103,11 @@ class HelpTest(parameterized.TestCase):
     self.assertEqual('--plot_file' in text, mode == 'plot')
     self.assertEqual('--suite=toys' in text, mode == 'suite')
     self.assertEqual('--test_num_episodes=10' in text, mode == 'test')
+    self.assertEqual('--test_greedy (as in the training) ' in text,
+                     mode in ('test', 'video'))
+    self.assertEqual('--step_timeout_s=30' in text, mode == 'check')
+    self.assertEqual('--num_action_repeats (4 for Atari or ' in text,
+                     mode == 'check')
     # The next mode is not in the text.
     self.assertNotRegex(text.splitlines()[0], r'\. \w+: ')
 
@@ -279,9 +291,16 @@ MUTATIONS = (
     dict(file='settings/command_help', catches='test_of_an_algorithm', rows=(
         ('flags of all algorithms are shown',
          "if algorithm in field.metadata['algorithms']}", '}'),
-        ('automatic values are shown as none', 'if value is None else f',
-         'if value == "" else f'),
+        ('automatic values are shown as none', '  if value is None:\n',
+         '  if value == "":\n'),
+        ('defaults of an LSTM are not shown',
+         "('level_name', 'use_lstm') or value == with_lstm:",
+         "('level_name', 'use_lstm') or value is not None:"),
         ('"..." ends a sentence', r"r'(?<!\.)\.(?: |$)'", r"r'\.(?: |$)'"),
+    )),
+    dict(file='settings/command_help', catches='test_of_a_mode', rows=(
+        ('the default of a check is that of a training',
+         "(mode, field.name) == ('check', 'step_timeout_s')", 'False'),
     )),
     dict(file='settings/command_help', catches='test_nothing_is_asked_for',
          rows=(

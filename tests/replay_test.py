@@ -387,7 +387,7 @@ class BadInputTest(parameterized.TestCase):
   def test_more_than_the_memory(self):
     logdir = os.path.join(self.create_tempdir().full_path, 'new')
     with self.assertRaisesRegex(
-        errors.ConfigError, r': [\d,]+\.\d GB are needed, but this machine has'):
+        errors.ConfigError, r': [\d,]+\.\d GB are needed, but this machine '):
       training.train(config_lib.Config(
           logdir=logdir, level_name='catch', agent='mlp', num_actors=2,
           replay_capacity=10**12))

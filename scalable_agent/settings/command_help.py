@@ -10,6 +10,7 @@ import scalable_agent
 from scalable_agent import errors
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare
+from scalable_agent.settings import environment_settings
 from scalable_agent.settings import other_words
 from scalable_agent.settings import program
 from scalable_agent.settings import recipes
@@ -37,7 +38,8 @@ _OF_MODES = {
               'test_greedy', 'max_episode_steps'),
     'export': ('export_format',),
     'plot': ('plot_file', 'plot_num_episodes'),
-    'check': ('level_name', 'environment_kwargs', 'num_action_repeats'),
+    'check': ('level_name', 'environment_kwargs', 'num_action_repeats',
+              'step_timeout_s'),
     'suite': ('suite', 'seeds', 'jobs')}
 _WIDTH = 79
 
@@ -116,9 +118,21 @@ def _of_mode(mode: str) -> str:
   assert match is not None, mode
   lines = textwrap.wrap(f'--mode={mode}: {match[1]}.', _WIDTH)
   for name in _OF_MODES.get(mode, ()):
-    default = _value(getattr(config_lib.Config, name))
-    lines += _lines_of(fields[name], default and f'={default} ')
+    lines += _lines_of(fields[name], _default_of_mode(mode, fields[name]))
   return '\n'.join(lines)
+
+
+def _default_of_mode(mode: str, field: dataclasses.Field[declare.Value]) -> str:
+  """Returns the default of a flag in a mode, as `_lines_of` prints it."""
+  if field.name == 'test_greedy':
+    return ' (as in the training) '
+  default = field.metadata['default']
+  if isinstance(default, declare.By):
+    return f' ({default}) '
+  if (mode, field.name) == ('check', 'step_timeout_s'):
+    default = environment_settings.CHECK_TIMEOUT_S
+  value = _value(default)
+  return value and f'={value} '
 
 
 def _lines_of(field: dataclasses.Field[declare.Value],
@@ -154,6 +168,8 @@ def of_algorithm(algorithm: str) -> str:
   """Returns the flags of an algorithm by section, with their defaults."""
   # Neither Atari nor DeepMind Lab, which have defaults of their own.
   config = config_lib.Config(algorithm=algorithm, level_name='CartPole-v1')
+  recurrent = config_lib.Config(
+      algorithm=algorithm, level_name='CartPole-v1', use_lstm=True)
   used, seen = _settings(algorithm), {'algorithm', 'mode'}
   lines = [f'The flags of {algorithm}, each with its default (for levels that '
            'are neither of', 'Atari nor of DeepMind Lab). --help=NAME has the '
@@ -168,10 +184,30 @@ def of_algorithm(algorithm: str) -> str:
     if fields:
       lines += ['', _sentence(section.__doc__ or '')]
     for field in fields:
-      value = getattr(config, field.name)
-      default = '  (automatic)' if value is None else f'={_value(value)} '
-      lines += _lines_of(field, default)
+      lines += _lines_of(field, _default_of_algorithm(field, config, recurrent))
   return '\n'.join(lines)
+
+
+def _default_of_algorithm(
+    field: dataclasses.Field[declare.Value], config: config_lib.Config,
+    recurrent: config_lib.Config) -> str:
+  """Returns the default of a flag, as `_lines_of` prints it.
+
+  `config` has the defaults of an algorithm, `recurrent` those with an LSTM.
+  """
+  value, with_lstm = (
+      getattr(settings, field.name) for settings in (config, recurrent))
+  needs = field.metadata['needs']
+  if field.name == 'level_name':
+    value = field.default
+  elif needs and needs.name == 'use_lstm':
+    value = with_lstm
+  if value is None:
+    return '  (automatic)'
+  text = f'={_value(value)} '
+  if field.name in ('level_name', 'use_lstm') or value == with_lstm:
+    return text
+  return f'{text}(with --use_lstm: {_value(with_lstm)}) '
 
 
 def _value(value: declare.Value) -> str:

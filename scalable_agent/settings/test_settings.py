@@ -67,9 +67,11 @@ class TestSettings(Section):
       choices=('auto', 'saved_model', 'tflite'), varies=True)
   plot_file: str = setting(
       '',
-      'PNG file that plot mode writes. If empty, learning_curves.png in the '
-      'directory of the run, or learning_curves_compared.png in the first of '
-      'several directories.', path=True, varies=True)
+      'File of the picture that plot mode writes. The ending chooses the '
+      'format: .png (also without an ending), .pdf or .svg. If empty, '
+      'learning_curves.png in the directory of the run, or '
+      'learning_curves_compared.png in the first of several directories.',
+      path=True, varies=True)
   plot_num_episodes: int = setting(
       100,
       'Number of episodes per mean: a learning curve shows mean returns of '
