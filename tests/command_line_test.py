@@ -105,7 +105,7 @@ class HelpTest(parameterized.TestCase):
     self.assertEqual('--test_num_episodes=10' in text, mode == 'test')
     self.assertEqual('--test_greedy (as in the training) ' in text,
                      mode in ('test', 'video'))
-    self.assertEqual('--step_timeout_s=30' in text, mode == 'check')
+    self.assertEqual('--step_timeout_s=30.0 ' in text, mode == 'check')
     self.assertEqual('--num_action_repeats (4 for Atari or ' in text,
                      mode == 'check')
     # The next mode is not in the text.

@@ -1305,8 +1305,8 @@ MUTATIONS = (
         ('many updates per call for all networks',
          "self.algorithm == 'ddqn' and self.agent == 'mlp'",
          "self.algorithm == 'ddqn'"),
-        ('automatic networks do not count', 'resolved._updates_per_call())',
-         'self._updates_per_call())'),
+        ('automatic networks do not count', 'resolved._updates_per_call() if',
+         'self._updates_per_call() if'),
     )),
     dict(file='settings/declare',
          catches='test_what_has_no_effect_beside_another', rows=(
