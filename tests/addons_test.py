@@ -9,6 +9,7 @@ from absl.testing import parameterized
 import eager
 import numpy as np
 from scalable_agent import errors
+from scalable_agent.algorithms import addons as addons_lib
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
@@ -151,11 +152,11 @@ class AddonsTest(parameterized.TestCase):
     algorithm = mock.Mock(groups={'critic': [], 'actor': []})
     with self.assertRaisesRegex(
         errors.ConfigError, '^--addon needs a group named policy or agent.$'):
-      base.WithAddons(algorithm, {'pull': _pull}, share=1.0)
+      addons_lib.WithAddons(algorithm, {'pull': _pull}, share=1.0)
 
 
 MUTATIONS = (
-    dict(file='algorithms/base',
+    dict(file='algorithms/addons',
          catches='test_groups_of_other_names_are_an_error', rows=(
         ('an addon without a group has no effect',
          'if self._group not in self.groups:', 'if False:'),

@@ -164,39 +164,6 @@ def evaluate(agent: agents.Agent, data: structs.Unroll, discounting: float,
                    baseline, bootstrap_value, rewards, discounts)
 
 
-# A term of the policy's loss: a function of the agent and the data of
-# `Algorithm.loss` that returns a scalar.
-Addon = Callable[[agents.Agent, structs.Nest], tf.Tensor]
-
-
-class WithAddons:
-  """An algorithm with more terms, times `share`, in the loss of its policy."""
-
-  def __init__(self, algorithm: Algorithm, addons: Mapping[str, Addon],
-               share: float):
-    """Raises ConfigError if no group is named `policy` or `agent`."""
-    self.agent, self.groups = algorithm.agent, algorithm.groups
-    self.delayed, self.delay = algorithm.delayed, algorithm.delay
-    self.targets, self._loss = algorithm.targets, algorithm.loss
-    self.after_update = algorithm.after_update
-    self._addons, self._share = dict(addons), share
-    self._group = 'policy' if 'policy' in self.groups else 'agent'
-    if self._group not in self.groups:
-      raise errors.ConfigError('--addon needs a group named policy or agent.')
-
-  def loss(self, data: structs.Nest, importance_weights: tf.Tensor | None,
-           groups: Collection[str], seed: tf.Tensor) -> Loss:
-    """Adds the terms to the loss of the policy, and to the log by name."""
-    loss = self._loss(data, importance_weights, groups, seed)
-    if self._group not in groups:
-      return loss
-    terms = {k: addon(self.agent, data) for k, addon in self._addons.items()}
-    return loss._replace(
-        by_group={**loss.by_group, self._group: loss.by_group[self._group]
-                  + self._share * tf.add_n([*terms.values()])},
-        means={**loss.means, **terms})
-
-
 class Target:
   """A target network, whose weights follow the weights of an online network."""
 

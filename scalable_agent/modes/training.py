@@ -6,7 +6,7 @@ import os
 
 import gymnasium
 from scalable_agent import errors
-from scalable_agent.algorithms import base
+from scalable_agent.algorithms import addons as addons_lib
 from scalable_agent.environments import own_levels
 from scalable_agent.modes import loading
 from scalable_agent.runs import log
@@ -16,7 +16,7 @@ from scalable_agent.settings import recipes
 
 
 def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
-          addons: Mapping[str, base.Addon] | None = None,
+          addons: Mapping[str, addons_lib.Addon] | None = None,
           env: Callable[..., gymnasium.Env] | None = None
           ) -> loading.LoadedAgent:
   """Trains to `config.total_environment_frames`; returns the trained agent.

@@ -14,8 +14,8 @@ from scalable_agent import replay as replay_lib
 from scalable_agent.acting import interface
 from scalable_agent.acting import policies
 from scalable_agent.acting import shares
+from scalable_agent.algorithms import addons as addons_lib
 from scalable_agent.algorithms import appo
-from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import learner as learner_lib
@@ -69,7 +69,7 @@ def with_clipping_of_run(config: config_lib.Config) -> config_lib.Config:
 def restore_learner(
     config: config_lib.Config, actors: interface.Acting, part: int,
     collectives: collectives_lib.Collectives,
-    addons: Mapping[str, base.Addon] | None
+    addons: Mapping[str, addons_lib.Addon] | None
 ) -> tuple[learner_lib.Learner, checkpointing.Checkpointer]:
   """Makes a learner and restores the latest checkpoint, if there is one."""
   learner = make_learner(config, actors.spec, part, addons, collectives)
@@ -191,7 +191,7 @@ def end_frames(config: config_lib.Config, num_env_frames: int) -> int:
   return min((num_env_frames // every + 1) * every, total)
 
 
-def _checked(function: base.Addon, who: str) -> base.Addon:
+def _checked(function: addons_lib.Addon, who: str) -> addons_lib.Addon:
   """Returns the function, with UserCodeErrors for its errors and results."""
   def term(agent: agents.Agent, data: structs.Nest) -> tf.Tensor:
     with user_code.errors_explained(who):
@@ -208,7 +208,7 @@ def _checked(function: base.Addon, who: str) -> base.Addon:
 
 def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
                  part: int = 0,
-                 addons: Mapping[str, base.Addon] | None = None,
+                 addons: Mapping[str, addons_lib.Addon] | None = None,
                  collectives: collectives_lib.Collectives | None = None
                  ) -> learner_lib.Learner:
   """Makes a learner.
@@ -235,7 +235,7 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
     addons[config.addon.rpartition(':')[2]] = _checked(
         user_code.load(config.addon, 'addon'), f'{config.addon} of --addon')
   if addons:  # Terms are means; gradients are summed over learners.
-    algorithm = base.WithAddons(
+    algorithm = addons_lib.WithAddons(
         algorithm, addons,
         share=1.0 if config.is_off_policy else 1 / collectives.size)
   # None for algorithms without these groups.

@@ -15,7 +15,7 @@ from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.acting import local
 from scalable_agent.acting import shares
-from scalable_agent.algorithms import base
+from scalable_agent.algorithms import addons as addons_lib
 from scalable_agent.environments import own_levels
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
@@ -46,14 +46,14 @@ _JOIN_TIMEOUT_S = 3
 
 
 def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
-          addons: Mapping[str, base.Addon] | None = None) -> int:
+          addons: Mapping[str, addons_lib.Addon] | None = None) -> int:
   """Like `train_as_set`, but keeps the `reward_clipping` of a resumed run."""
   return train_as_set(setup.with_clipping_of_run(config), hooks, addons)
 
 
 @layers.state_of_caller_kept()
 def train_as_set(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
-                 addons: Mapping[str, base.Addon] | None = None) -> int:
+                 addons: Mapping[str, addons_lib.Addon] | None = None) -> int:
   """Trains on this machine until `total_environment_frames` or a signal.
 
   Resumes from the checkpoint in `logdir` if there is one.
@@ -117,7 +117,7 @@ def num_threads_per_op(config: sections.AllSections, num_cores: int) -> int:
 def run(config: config_lib.Config,
         make_acting: Callable[[config_lib.Config, int], interface.Acting],
         stop: threading.Event, hooks: Sequence[log_lib.Hook] = (),
-        addons: Mapping[str, base.Addon] | None = None,
+        addons: Mapping[str, addons_lib.Addon] | None = None,
         collectives: collectives_lib.Collectives | None = None,
         reports: reports_lib.Reports | None = None,
         say: Callable[[str], None] = print) -> int:
@@ -192,7 +192,7 @@ def _open_part(
     config: config_lib.Config,
     make_acting: Callable[[config_lib.Config, int], interface.Acting],
     context: context_lib.RunContext,
-    addons: Mapping[str, base.Addon] | None) -> Iterator[_Part | None]:
+    addons: Mapping[str, addons_lib.Addon] | None) -> Iterator[_Part | None]:
   """Yields the next part of a run, or None if nothing is left to learn.
 
   Saves a checkpoint and ends the actors at the exit. Each part of a

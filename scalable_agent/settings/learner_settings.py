@@ -41,9 +41,9 @@ class LearnerSettings(Section):
       'Schedule of the learning rate. linear: decreases to 0 at '
       '--total_environment_frames. constant: stays the same. kl (appo only): '
       'rises by half or falls by a third after a collection, so that the KL '
-      'between the policies stays near --learning_rate_kl. A resumed run '
-      'continues with the rate of its checkpoint; a new --learning_rate has no '
-      'effect.',
+      'between the policies stays near --learning_rate_kl; a resumed run '
+      'continues with the rate of its checkpoint, also with a new '
+      '--learning_rate.',
       choices=('linear', 'constant', 'kl'))
   learning_rate_kl: float = setting(
       .008,

@@ -1,0 +1,49 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Further terms of the loss of a policy, of `--addon` and of programs."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from scalable_agent import errors
+from scalable_agent.algorithms import base
+from scalable_agent.experience import structs
+from scalable_agent.networks import agents
+import tensorflow as tf
+
+# A term of the policy's loss: a function of the agent and the data of
+# `Algorithm.loss` that returns a scalar.
+Addon = Callable[[agents.Agent, structs.Nest], tf.Tensor]
+
+
+class WithAddons:
+  """An algorithm with more terms in the loss of its policy."""
+
+  def __init__(self, algorithm: base.Algorithm, addons: Mapping[str, Addon],
+               share: float):
+    """Wraps `algorithm`; `share` is the factor of the terms in the loss.
+
+    Raises ConfigError if no group of variables is named `policy` or `agent`.
+    """
+    self.agent = algorithm.agent
+    self.groups = algorithm.groups
+    self.delayed = algorithm.delayed
+    self.delay = algorithm.delay
+    self.targets = algorithm.targets
+    self.after_update = algorithm.after_update
+    self._loss = algorithm.loss
+    self._addons = dict(addons)
+    self._share = share
+    self._group = 'policy' if 'policy' in self.groups else 'agent'
+    if self._group not in self.groups:
+      raise errors.ConfigError('--addon needs a group named policy or agent.')
+
+  def loss(self, data: structs.Nest, importance_weights: tf.Tensor | None,
+           groups: Collection[str], seed: tf.Tensor) -> base.Loss:
+    """Adds the terms to the loss of the policy, and to the log by name."""
+    loss = self._loss(data, importance_weights, groups, seed)
+    if self._group not in groups:
+      return loss
+    terms = {k: addon(self.agent, data) for k, addon in self._addons.items()}
+    return loss._replace(
+        by_group={**loss.by_group, self._group: loss.by_group[self._group]
+                  + self._share * tf.add_n([*terms.values()])},
+        means={**loss.means, **terms})
