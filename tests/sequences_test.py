@@ -401,6 +401,33 @@ class SavingTest(parameterized.TestCase):
          if first <= t <= last})  # A gap is one slot more.
     copy.draw(2, 20)
 
+  def test_starts_of_two_unroll_lengths_in_files_written_anew(self):
+    directory = self.create_tempdir().full_path
+    logs = [replay_logs.random_log(np.random.default_rng(s), s, 120, .2)
+            for s in range(2)]
+    add = lambda replay, stream, start, length: replay.add(
+        _words(_unroll(logs[stream], stream, start, length)))
+    replay = self._make(unroll_length=2)
+    for k in range(15):  # Stream 1 is slow, so all segments are needed.
+      for start in range(6 * k, 6 * k + 6, 2):
+        add(replay, 0, start, 2)
+      add(replay, 1, 2 * k, 2)
+      replay.save(directory, {})
+    num_items = replay.num_items
+    replay = self._make(unroll_length=10)
+    replay.load(directory)
+    self.assertEqual(replay.num_items, num_items)
+    num_files = len(os.listdir(directory))
+    for start in 90, 100:
+      add(replay, 0, start, 10)
+      replay.save(directory, {})
+    self.assertLess(len(os.listdir(directory)), num_files)  # Written anew.
+    copy = self._make(unroll_length=10)
+    copy.load(directory)
+    np.testing.assert_array_equal(_alive(copy.store), _alive(replay.store))
+    self.assertEqual(copy.num_items, replay.num_items)
+    self._assert_equal(copy, replay)
+
   def test_another_length_is_refused(self):
     directory = self.create_tempdir().full_path
     self._make().save(directory, {})
@@ -560,12 +587,19 @@ MUTATIONS = (
     dict(file='replay/starts',
          catches='test_another_unroll_length_keeps_all_starts', rows=(
         ('a ring for the new unroll length only',
-         "self._unroll_length, *arrays['starts/unroll_length'])))",
-         'self._unroll_length, self._unroll_length)))'),
+         'int(np.min(distances, initial=self._unroll_length))',
+         'self._unroll_length'),
         ('priorities stay in their slots',
          'values[stream * length + number % length])',
          'values[self.slots(number * self.num_streams + stream) '
          '% len(values)])'),
+    )),
+    dict(file='replay/starts',
+         catches='test_starts_of_two_unroll_lengths_in_files_written_anew',
+         rows=(
+        ('distances between starts of two streams',
+         'np.diff(time)[np.diff(stream) == 0]',
+         'np.diff(time)'),
     )),
     dict(file='replay/starts',
          catches='test_another_length_is_refused', rows=(

@@ -134,18 +134,21 @@ class Starts:
     number = np.concatenate(list(map(np.arange, begin, stop)))
     _, time, state = self.read(number * self.num_streams + streams)
     return {'starts/stream': streams, 'starts/number': number,
-            'starts/time': time,
-            'starts/unroll_length': np.array([self._unroll_length]), **{
+            'starts/time': time, **{
                 f'starts/state{i}': part
                 for i, part in enumerate(tree.flatten(state))}}
 
   def restore(self, arrays: dict[str, np.ndarray]) -> None:
     """Adds the starts of all segments, whose steps are in the store of steps.
 
-    Segments of other unroll lengths have starts at other distances.
+    Parts with other unroll lengths have made starts at other distances.
     """
-    self._allocate(self._state, int(min(
-        self._unroll_length, *arrays['starts/unroll_length'])))
+    # Segments overlap, so a start can be there twice.
+    stream, time = np.unique(
+        [arrays['starts/stream'], arrays['starts/time']], axis=1)
+    distances = np.diff(time)[np.diff(stream) == 0]
+    self._allocate(
+        self._state, int(np.min(distances, initial=self._unroll_length)))
     parts = [arrays[f'starts/state{i}']
              for i in range(len(tree.flatten(self._state)))]
     for row, stream in enumerate(arrays['starts/stream']):
