@@ -815,6 +815,52 @@ class BestCheckpointTest(parameterized.TestCase):
                       if name.startswith('unfinished')], ['unfinished-thesis'])
     self.assertEqual(checkpointer.save(), os.path.join(logdir, 'ckpt-0'))
 
+  @parameterized.parameters('checkpoint.tmp', '.index')
+  def test_a_checkpoint_whose_name_cannot_be_written_takes_no_room(self, where):
+    learner = _tiny_learner(1)
+    logdir = self.create_tempdir().full_path
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    checkpointer.save()
+    before = _files_of(logdir, '')
+    _step(learner)
+    fsync = os.fsync
+
+    def full(descriptor):
+      if os.readlink(f'/proc/self/fd/{descriptor}').endswith(where):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+      fsync(descriptor)
+
+    with mock.patch.object(os, 'fsync', full):
+      with self.assertRaisesRegex(errors.SaveError, 'No space left'):
+        checkpointer.save()
+    self.assertEqual(_files_of(logdir, ''), before)
+    self.assertEqual(_restored(logdir), 1)
+    checkpointer.save()
+    self.assertEqual(_restored(logdir), 2)
+
+  @parameterized.parameters(False, True)
+  def test_a_checkpoint_that_counts_stays_after_an_error(self, has_older):
+    learner = _tiny_learner(1)
+    logdir = self.create_tempdir().full_path
+    checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
+    if has_older:
+      checkpointer.save()
+    _step(learner)
+    replace = os.replace
+
+    def fail(source, target):
+      if os.path.basename(target) != 'checkpoint':
+        replace(source, target)
+        return
+      if has_older:  # Also the error of a file system that has replaced it.
+        replace(source, target)
+      raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with mock.patch.object(os, 'replace', fail):
+      with self.assertRaisesRegex(errors.SaveError, 'Input/output error'):
+        checkpointer.save()
+    self.assertEqual(_restored(logdir), 2)
+
   def test_offer_that_does_not_fit_on_the_disk(self):
     learner = _tiny_learner()
     best = self._best(learner)
@@ -920,6 +966,17 @@ MUTATIONS = (
          catches='test_half_a_checkpoint_takes_no_room', rows=(
         ('half a checkpoint stays', '      self._remove_unfinished()\n', ''),
         ('parts stay', 'shutil.rmtree(path)', 'pass'),
+    )),
+    dict(file='runs/checkpointing',
+         catches='test_a_checkpoint_whose_name_cannot_be_written_takes_no_room',
+         rows=(
+        ('a checkpoint without a name stays',
+         '        files.remove(self._logdir, name)\n', '        pass\n'),
+    )),
+    dict(file='runs/checkpointing',
+         catches='test_a_checkpoint_that_counts_stays_after_an_error', rows=(
+        ('a named checkpoint is removed', 'if is_renamed and named != name:',
+         'if is_renamed:'),
     )),
     dict(file='runs/checkpointing',
          catches='test_a_directory_of_another_run_stays_as_it_is', rows=(

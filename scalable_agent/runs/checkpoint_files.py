@@ -173,6 +173,15 @@ def put_aside(logdir: str, name: str) -> None:
                  os.path.join(logdir, DAMAGED + file))
 
 
+def remove(logdir: str, name: str) -> None:
+  """Deletes the files of a checkpoint as far as the system allows that."""
+  with contextlib.suppress(OSError):
+    # `.index` first: without an index, the rest does not count.
+    for file in sorted(os.listdir(logdir), reverse=True):
+      if number_of_file(file) == number(name):
+        os.remove(os.path.join(logdir, file))
+
+
 def _restore(path: str, checkpoint: tf.train.Checkpoint,
              all_of_it: bool) -> None:
   try:

@@ -190,6 +190,7 @@ class Checkpointer:
       else:
         os.remove(os.path.join(self._logdir, 'checkpoint'))
     self._checkpoint.save_counter.assign_add(1)  # Restoring needs a count.
+    is_renamed = False
     try:
       with layers.root_logger_kept():
         self._checkpoint.write(os.path.join(self._logdir, _UNFINISHED))
@@ -197,13 +198,18 @@ class Checkpointer:
       for file in sorted(os.listdir(self._logdir)):
         if re.fullmatch(_WRITTEN, file):
           files.sync(os.path.join(self._logdir, file))
+          is_renamed = True
           os.replace(os.path.join(self._logdir, file),
                      path + file[len(_UNFINISHED):])
+      self._write_state(name)
     except (OSError, tf.errors.OpError):
-      # On a full disk, half a checkpoint would take the room of a whole one.
+      # On a full disk, a checkpoint that does not count would take the room of
+      # the next one. Without the file `checkpoint`, a whole one counts.
       self._remove_unfinished()
+      named = os.path.basename(files.named(self._logdir) or name)
+      if is_renamed and named != name:
+        files.remove(self._logdir, name)
       raise
-    self._write_state(name)
     self._latest = path
     self._num_updates_saved = self.learner.num_updates
     self._delete_old(name)
