@@ -23,6 +23,7 @@ from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import setup
 from scalable_agent.runs import training
+from scalable_agent.scores import episodes_csv
 from scalable_agent.scores import evaluations
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
@@ -208,7 +209,10 @@ class EvaluatorTest(tf.test.TestCase):
     with contextlib.redirect_stdout(io.StringIO()) as output:
       self._run(evaluator, learner, [100])
     self.assertEmpty(evaluations.read(self.logdir))
-    self.assertIn(f'{self.logdir} was deleted, moved or', output.getvalue())
+    self.assertRegex(
+        output.getvalue(), f'^{self.logdir} was deleted, moved or .* The '
+        'program continues; evaluations.csv will lack the evaluation at 100 '
+        r'frames\.\n')
 
   def test_one_evaluation_for_each_crossing(self):
     learner = _learner()
@@ -533,6 +537,40 @@ class TrainingTest(parameterized.TestCase):
     self.assertNoCommonElements(
         ['best', 'evaluations.csv'], os.listdir(self.logdir))
 
+  def test_what_a_checkpoint_counts_is_on_the_disk_before(self):
+    self.logdir = self.create_tempdir().full_path
+    synced, on_disk = {}, []
+    fsync, replace = os.fsync, os.replace
+
+    def note(descriptor):
+      fsync(descriptor)
+      stat = os.fstat(descriptor)
+      synced[stat.st_ino] = stat.st_size
+
+    def check(source, target):
+      if target == os.path.join(self.logdir, 'checkpoint'):
+        stats = {name: os.stat(os.path.join(self.logdir, name))
+                 for name in os.listdir(self.logdir)
+                 if name.startswith(('episodes.', 'evaluations.', 'events.'))}
+        self.assertLen(stats, 3)
+        on_disk.append({
+            name: (stat.st_size, synced.get(stat.st_ino))
+            for name, stat in stats.items()})
+      replace(source, target)
+
+    with mock.patch.object(os, 'fsync', note), \
+        mock.patch.object(os, 'replace', check):
+      self._train(total_environment_frames=120, unroll_length=10,
+                  use_lstm=False, eval_every_frames=60)
+    for sizes in on_disk:
+      for name, (written, saved) in sizes.items():
+        self.assertEqual(written, saved, name)
+    # Nothing that the last checkpoint counts was written later.
+    for name in 'episodes.csv', 'evaluations.csv':
+      size = os.path.getsize(os.path.join(self.logdir, name))
+      self.assertEqual(on_disk[-1][name], (size, size))
+    self.assertNotEmpty(episodes_csv.read(self.logdir))
+
   def test_evaluations_of_a_training_without_a_checkpoint_do_not_count(self):
     self.logdir = self.create_tempdir().full_path
     evaluations.start(self.logdir, 0)
@@ -593,6 +631,23 @@ class TrainingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/metrics',
+         catches='test_what_a_checkpoint_counts_is_on_the_disk_before', rows=(
+        ('episodes are not on the disk',
+         '      os.fsync(self._file.fileno())\n', ''),
+        ('events are not on the disk',
+         'checkpoint_files.sync(path)', 'pass'),
+    )),
+    dict(file='runs/log',
+         catches='test_what_a_checkpoint_counts_is_on_the_disk_before', rows=(
+        ('a checkpoint before its episodes', 'self._files.writer.sync()',
+         'self._files.writer.flush()'),
+    )),
+    dict(file='scores/evaluations',
+         catches='test_what_a_checkpoint_counts_is_on_the_disk_before', rows=(
+        ('evaluations are not on the disk',
+         '        os.fsync(f.fileno())\n', ''),
+    )),
     dict(file='runs/setup',
          catches='test_the_best_of_a_training_without_a_checkpoint', rows=(
         ('the best of an earlier training counts',
@@ -603,6 +658,8 @@ MUTATIONS = (
          rows=(
         ('evaluations of a run in the directory of another run',
          '      self._directory.check()\n', ''),
+        ('a later evaluation is promised',
+         "evaluations.csv will lack the '", "and saves the next time'"),
     )),
     dict(file='scores/evaluations', catches='test_text', rows=(
         ('texts are read as other numbers', 'float(np.float32(text))',

@@ -207,10 +207,13 @@ class Evaluator:
     except errors.SaveError as e:
       print(f'{e} The weights of this evaluation, the best so far, are not '
             'kept. The program continues.', flush=True)
-    with messages.retry_later():
+    try:
       self._directory.check()
       # Last: an evaluation without this line is made again.
       evaluations_file.append(self._config.logdir, evaluation)
+    except errors.SaveError as e:
+      print(f'{e} The program continues; evaluations.csv will lack the '
+            f'evaluation at {evaluation.num_env_frames:,} frames.', flush=True)
     print(f'Evaluation at {evaluation.num_env_frames:,} frames: mean '
           f'{evaluation.mean:.2f}, standard deviation {evaluation.std:.2f} '
           f'over {len(returns)} episodes{end}', flush=True)

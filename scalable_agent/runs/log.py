@@ -257,7 +257,7 @@ class Log:
 
   def save(self) -> str:
     """Writes a checkpoint and the replay; returns the checkpoint's path."""
-    self._files.writer.flush()  # The episodes that the checkpoint has counted.
+    self._files.writer.sync()  # The episodes that the checkpoint has counted.
     self._files.checkpointer.train_time_s = self._train_time_s()
     path = self._files.checkpointer.save()
     self._feed.save()  # After the checkpoint, which stays if this fails.

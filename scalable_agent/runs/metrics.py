@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import csv
 import datetime
+import glob
 import os
 import time
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from scalable_agent import errors
 from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
+from scalable_agent.runs import checkpoint_files
 from scalable_agent.scores import dmlab30
 import tensorflow as tf
 
@@ -47,6 +49,7 @@ class MetricsWriter:
           f'{path} cannot be written: {e.strerror}. Make this file '
           'writable or use another --logdir.') from e
     self._logdir, self._has_failed, self._is_broken = logdir, False, False
+    self._earlier_events = self._event_files()
     self._opened_s = time.monotonic()  # The event file.
     self._dmlab30_scores = dmlab30.TrainingScores()
     self._summaries = tf.summary.create_file_writer(logdir)
@@ -107,6 +110,17 @@ class MetricsWriter:
       self._summaries.flush()
     with self._without_errors():
       self._file.flush()
+
+  def sync(self) -> None:
+    """Passes all output to the disk, in case the machine crashes."""
+    self.flush()
+    with self._without_errors():
+      os.fsync(self._file.fileno())
+      for path in self._event_files() - self._earlier_events:
+        checkpoint_files.sync(path)
+
+  def _event_files(self) -> set[str]:
+    return set(glob.glob(os.path.join(glob.escape(self._logdir), 'events.*')))
 
   def close(self) -> None:
     """Flushes and closes the files."""

@@ -90,6 +90,9 @@ def append(logdir: str, evaluation: Evaluation) -> None:
         f.write(f'{evaluation.num_env_frames},{evaluation.num_updates},'
                 f'{evaluation.train_time_s:.1f},{evaluation.mean},'
                 f'{evaluation.std},{returns}\n')
+        f.flush()
+        # A later checkpoint counts this evaluation, also after a crash.
+        os.fsync(f.fileno())
     except OSError:
       os.truncate(path, size)  # Half a line would spoil the next line.
       raise
