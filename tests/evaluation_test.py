@@ -537,6 +537,18 @@ class TrainingTest(parameterized.TestCase):
     self.assertNoCommonElements(
         ['best', 'evaluations.csv'], os.listdir(self.logdir))
 
+  def test_a_part_without_evaluations_removes_lost_ones(self):
+    self.logdir = self.create_tempdir().full_path
+    settings = dict(unroll_length=10, use_lstm=False)
+    self._train(
+        total_environment_frames=60, eval_every_frames=60, **settings)
+    done = evaluations.read(self.logdir)
+    evaluations.append(  # The part that was killed before its checkpoint.
+        self.logdir, evaluations.Evaluation(90, 9, 9., (5., 5.)))
+    self._train(
+        total_environment_frames=120, eval_num_episodes=10, **settings)
+    self.assertEqual(evaluations.read(self.logdir), done)
+
   def test_what_a_checkpoint_counts_is_on_the_disk_before(self):
     self.logdir = self.create_tempdir().full_path
     synced, on_disk = {}, []
@@ -647,6 +659,12 @@ MUTATIONS = (
          catches='test_what_a_checkpoint_counts_is_on_the_disk_before', rows=(
         ('evaluations are not on the disk',
          '        os.fsync(f.fileno())\n', ''),
+    )),
+    dict(file='runs/setup',
+         catches='test_a_part_without_evaluations_removes_lost_ones',
+         rows=(
+        ('evaluations of lost weights stay',
+         'evaluations.start(config.logdir, learner.num_env_frames)', 'pass'),
     )),
     dict(file='runs/setup',
          catches='test_the_best_of_a_training_without_a_checkpoint', rows=(

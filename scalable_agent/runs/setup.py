@@ -88,6 +88,9 @@ def restore_learner(
   _check_same_start(learner, checkpointer, collectives)
   if restored:
     print(f'Resuming from {restored}, {learner.num_env_frames:,} frames.')
+    # A part without evaluations, too: the weights of later lines are lost.
+    if collectives.rank == 0 and evaluations.read(config.logdir):
+      evaluations.start(config.logdir, learner.num_env_frames)
   elif collectives.rank == 0:
     _put_evaluations_aside(config.logdir)
   return learner, checkpointer
