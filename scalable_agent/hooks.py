@@ -8,6 +8,7 @@ import abc
 from collections.abc import Mapping
 import dataclasses
 import importlib
+import math
 import os
 import types
 
@@ -35,7 +36,8 @@ class _Tracker(abc.ABC):
           f'install "scalable_agent[{self._package}]" ({e}).') from e
     self._logdir = config.logdir
     self._id_path = os.path.join(config.logdir, f'{self._package}_run_id.txt')
-    self._scores: dict[str, float] = {}  # Empty before the first summary.
+    self._scores: dict[str, float] = {}
+    self._has_started = False  # The service's run.
     # Without a checkpoint, a training begins anew, and the service's run, too.
     self._is_resumed = os.path.exists(
         self._id_path) and files.has_checkpoint(config.logdir)
@@ -48,15 +50,18 @@ class _Tracker(abc.ABC):
   def __call__(self, num_env_frames: int, values: Mapping[str, float]) -> None:
     """Sends the numbers of a summary, and new evaluations and videos."""
     self._num_env_frames = num_env_frames
-    if not self._scores:
+    if not self._has_started:
       self._start_or_continue()
-    self._scores['final/mean_return'] = values['mean_return']
+    if math.isnan(values['mean_return']):  # Before the first episode.
+      values = {k: v for k, v in values.items() if k != 'mean_return'}
+    else:
+      self._scores['final/mean_return'] = values['mean_return']
     self._send(values, num_env_frames)
     self._send_files()
 
   def close(self) -> None:
     """Sends the final scores, and ends the service's run."""
-    if not self._scores and not self._has_late_evaluation():
+    if not self._has_started and not self._has_late_evaluation():
       return
     self._send_files()
     if done := evaluations.read(self._logdir):
@@ -91,6 +96,7 @@ class _Tracker(abc.ABC):
     new_id = self._start(run_id, dataclasses.asdict(settings) if settings
                          else {})
     files.write(self._id_path, f'{new_id}\n')
+    self._has_started = True
 
   def _send_files(self) -> None:
     for evaluation in evaluations.read(self._logdir):

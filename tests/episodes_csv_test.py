@@ -103,6 +103,24 @@ class EpisodesTest(parameterized.TestCase):
       self.assertEqual(parse.call_count, 1)
       self.assertLen(episodes_csv.read(logdir), 20_000)
 
+  def test_returns_before_a_checkpoint(self):
+    logdir = self._write([_line(frames, 1, 'catch', i) for i, frames in
+                          enumerate((100, 150, 200, 200, 250, 300, 220))])
+    for frames, count, expected in (
+        (200, 100, [0, 1, 2, 3]), (200, 3, [1, 2, 3]), (210, 1, [3]),
+        (220, 2, [3, 6]), (99, 5, [])):
+      self.assertEqual(
+          episodes_csv.returns_before(logdir, frames, count), expected)
+    self.assertEmpty(episodes_csv.returns_before(f'{logdir}/none', 200, 9))
+
+  def test_returns_before_a_checkpoint_need_the_end_only(self):
+    logdir = self._write([_line(i, 1, 'catch', i) for i in range(20_000)])
+    with mock.patch.object(
+        episodes_csv, '_parse', wraps=episodes_csv._parse) as parse:
+      self.assertEqual(
+          episodes_csv.returns_before(logdir, 19_990, 2), [19_989, 19_990])
+      self.assertEqual(parse.call_count, 11)
+
   @parameterized.parameters(
       ('episode_return', 'episode_retu\0n'), ('level_name,', 'level_name"'),
       ('num_env_frames,', 'num_env,frames,'), ('num', 'x' * 200_000),
@@ -133,6 +151,18 @@ class EpisodesTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='scores/episodes_csv',
+         catches='test_returns_before_a_checkpoint', rows=(
+             ('returns of a killed part count',
+              'if episode.num_env_frames <= num_env_frames)', 'if True)'),
+         )),
+    dict(file='scores/episodes_csv',
+         catches='test_returns_before_a_checkpoint_need_the_end_only',
+         rows=(
+             ('the whole file for a few returns',
+              'itertools.islice(returns, count))[::-1]',
+              'returns)[:count][::-1]'),
+         )),
     dict(file='scores/episodes_csv',
          catches='test_the_next_part_may_repeat_the_numbers_of_frames', rows=(
              ('an episode of a killed part counts', 'and is_of_killed_part)',

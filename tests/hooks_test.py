@@ -128,6 +128,18 @@ class WandbTest(_Service):
         'final/best_evaluation': 3.},), {})])
     self.assertEqual(self.calls, [('finish', (), {})])
 
+  def test_a_mean_return_without_an_episode_is_not_sent(self):
+    hook = self._hook()
+    for _ in range(2):
+      hook(40, {**_VALUES, 'mean_return': np.nan})
+    self.assertLen(self._arguments('init'), 1)
+    self.assertEqual(
+        [args[0] for args, _ in self._arguments('log')],
+        [{'total_loss': -2., 'num_env_frames': 40}] * 2)
+    hook.close()
+    self.assertEqual(self._arguments('summary'), [(({},), {})])
+    self.assertLen(self._arguments('finish'), 1)
+
   def test_a_run_without_a_checkpoint_is_a_new_run(self):
     self._write('wandb_run_id.txt', 'run5\n')
     self._write('videos/old.mp4', 'a')
@@ -287,6 +299,18 @@ class ContextTest(absltest.TestCase):
     self.assertEqual([frames for frames, _ in calls], [10, 20])
     self.assertEqual(calls[0][1]['total_loss'], 2.)
 
+  def test_a_mean_return_without_an_episode_is_left_out_of_tensorboard(self):
+    writer, hook = mock.Mock(), mock.Mock()
+    one = summaries.Summaries(hook, writer, 0)
+    for mean_return in np.nan, 2.:
+      one.write({'total_loss': 1.},
+                {'mean_return': mean_return}, np.zeros([1], np.int32), 10)
+    written = [call.args[0] for call in writer.write_scalars.call_args_list]
+    self.assertNotIn('episode/mean_return', written[0])
+    self.assertEqual(written[1]['episode/mean_return'], 2.)
+    for call in hook.call_args_list:  # Functions of users expect the name.
+      self.assertIn('mean_return', call.args[1])
+
   def test_a_class_needs_no_close(self):
     self.config = dataclasses.replace(
         self.config, hook='fake_torsos:HookWithoutEnd')
@@ -314,6 +338,17 @@ class ContextTest(absltest.TestCase):
 
 
 MUTATIONS = (
+    dict(file='hooks',
+         catches='test_a_mean_return_without_an_episode_is_not_sent', rows=(
+        ('NaN is sent', "if math.isnan(values['mean_return']):", 'if False:'),
+        ('a run for each summary', 'self._has_started = True', 'pass'),
+    )),
+    dict(file='runs/summaries', catches=(
+        'test_a_mean_return_without_an_episode_is_left_out_of_tensorboard'),
+         rows=(
+        ('NaN is drawn',
+         "if name != 'mean_return' or not np.isnan(value)}", '}'),
+    )),
     dict(file='hooks', catches='WandbTest.test_a_run', rows=(
         ('empty videos',
          'return os.path.getsize(path) > 0', 'return True'),
@@ -345,7 +380,7 @@ MUTATIONS = (
     dict(file='hooks', catches='test_an_evaluation_after_the_end_is_sent',
          rows=(
         ('no evaluation after the end',
-         'not self._scores and not self._has_late_evaluation()',
+         'not self._has_started and not self._has_late_evaluation()',
          'not self._scores'),
         ('evaluations are sent again',
          '= last, self._frames_before', '= last, -1'),

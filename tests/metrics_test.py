@@ -292,6 +292,14 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertIn('return 1.50 (2 episodes), policy lag 2.5', line)
     self.assertEqual(str(progress.measure(2000, 2.5)), line)  # No new frame.
 
+  def test_progress_begins_with_the_returns_before_the_checkpoint(self):
+    logdir = self.create_tempdir().full_path
+    _write(logdir, 1., 2., 4., frames=100)
+    _write(logdir, 9., frames=200)  # Killed before the next checkpoint.
+    self.assertEqual(
+        metrics.Progress(100, 1000, logdir, num_recent=2).mean_return, 3)
+    self.assertTrue(np.isnan(metrics.Progress(0, 1000, logdir).mean_return))
+
   def test_an_end_that_is_too_far_away(self):
     progress = metrics.Progress(0, 10**18, num_recent=2)
     # A frame in three seconds: 10**11 years, which `timedelta` cannot hold.
@@ -316,6 +324,12 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
 
 
 MUTATIONS = (
+    dict(file='runs/metrics',
+         catches='test_progress_begins_with_the_returns_before_the_checkpoint',
+         rows=(
+        ('recent returns are lost', 'if logdir and num_env_frames else ()',
+         'if False else ()'),
+    )),
     dict(file='runs/metrics',
          catches='test_curves_can_be_read_after_a_full_disk', rows=(
         ('the same file',

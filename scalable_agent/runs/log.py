@@ -109,7 +109,7 @@ class Log:
     self._start_s = time.monotonic() - (
         outputs.checkpointer.train_time_s if outputs else 0)
     self._progress = metrics.Progress(
-        learner.num_env_frames, config.total_environment_frames)
+        learner.num_env_frames, config.total_environment_frames, config.logdir)
     self._is_first_update = True
     self._evaluated = ''
     self._has_summary = False

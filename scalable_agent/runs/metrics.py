@@ -18,6 +18,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.scores import dmlab30
+from scalable_agent.scores import episodes_csv
 import tensorflow as tf
 
 _MAX_LINE_BYTES = 2**16
@@ -242,17 +243,19 @@ class Progress:
   """Keeps recent returns and measures the speed."""
 
   def __init__(self, num_env_frames: int, total_environment_frames: int,
-               num_recent: int = 100):
-    """Starts to measure speed.
+               logdir: str = '', num_recent: int = 100):
+    """Starts to measure speed, and reads the recent returns of earlier parts.
 
     Args:
       num_env_frames: frames already learned from.
       total_environment_frames: frames at the end of the run.
+      logdir: the directory with the episodes of earlier parts; '' for none.
       num_recent: number of episodes in the mean return.
     """
     self._total = total_environment_frames
-    self._recent: collections.deque[float] = collections.deque(
-        maxlen=num_recent)
+    self._recent = collections.deque(
+        episodes_csv.returns_before(logdir, num_env_frames, num_recent)
+        if logdir and num_env_frames else (), maxlen=num_recent)
     self.restart(num_env_frames)
 
   def restart(self, num_env_frames: int) -> None:

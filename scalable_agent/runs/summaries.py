@@ -61,7 +61,9 @@ class Summaries:
     if actions.dtype.kind == 'f':
       values['actions_at_bounds'] = clipping.at_bounds(actions)
     self._writer.write_scalars(
-        {tag(name): value for name, value in values.items()}, actions,
-        num_env_frames)
+        {tag(name): value for name, value in values.items()
+         # NaN before the first episode.
+         if name != 'mean_return' or not np.isnan(value)},
+        actions, num_env_frames)
     if self._hook:
       self._hook(num_env_frames, values)

@@ -2,7 +2,9 @@
 """Reads `episodes.csv`, the episodes of a training."""
 
 from collections.abc import Iterator, Sequence
+import contextlib
 import csv
+import itertools
 import os
 import sys
 from typing import NamedTuple
@@ -36,17 +38,20 @@ def read(logdir: str) -> list[Episode]:
   of the next part are left out, and damaged lines. A damaged head is ignored.
   Raises ConfigError if `episodes.csv` cannot be read.
   """
-  kept: list[Episode] = []
-  is_of_killed_part = False
-  for episode in _backwards(logdir):
-    # A part that repeats frames may repeat the very number of frames.
-    is_of_killed_part = bool(kept) and (
-        episode.num_env_frames > kept[-1].num_env_frames
-        or episode.num_env_frames == kept[-1].num_env_frames
-        and is_of_killed_part)
-    if not is_of_killed_part:
-      kept.append(episode)
-  return kept[::-1]
+  return list(_kept_backwards(logdir))[::-1]
+
+
+def returns_before(logdir: str, num_env_frames: int, count: int) -> list[float]:
+  """Returns the returns of the last episodes up to `num_env_frames`, in order.
+
+  There are at most `count`, and none if `episodes.csv` cannot be read. Reads
+  the head and the end of the file.
+  """
+  returns = (episode.episode_return for episode in _kept_backwards(logdir)
+             if episode.num_env_frames <= num_env_frames)
+  with contextlib.suppress(errors.ConfigError):
+    return list(itertools.islice(returns, count))[::-1]
+  return []
 
 
 def last(logdir: str) -> Episode | None:
@@ -56,6 +61,21 @@ def last(logdir: str) -> Episode | None:
   cannot be read.
   """
   return next(_backwards(logdir), None)
+
+
+def _kept_backwards(logdir: str) -> Iterator[Episode]:
+  """Yields the episodes of `read`, from the last."""
+  last_kept = None
+  is_of_killed_part = False
+  for episode in _backwards(logdir):
+    # A part that repeats frames may repeat the very number of frames.
+    is_of_killed_part = last_kept is not None and (
+        episode.num_env_frames > last_kept.num_env_frames
+        or episode.num_env_frames == last_kept.num_env_frames
+        and is_of_killed_part)
+    if not is_of_killed_part:
+      last_kept = episode
+      yield episode
 
 
 def _backwards(logdir: str) -> Iterator[Episode]:
