@@ -648,7 +648,7 @@ MUTATIONS = (
         ('episodes are not on the disk',
          '      os.fsync(self._file.fileno())\n', ''),
         ('events are not on the disk',
-         'checkpoint_files.sync(path)', 'pass'),
+         'files.sync(path)', 'pass'),
     )),
     dict(file='runs/log',
          catches='test_what_a_checkpoint_counts_is_on_the_disk_before', rows=(

@@ -264,15 +264,6 @@ def write_if_new(path: str, text: str) -> None:
   files.write(path, text)
 
 
-def sync(path: str) -> None:
-  """Flushes a file to the disk, in case the machine crashes."""
-  descriptor = os.open(path, os.O_RDONLY)
-  try:
-    os.fsync(descriptor)
-  finally:
-    os.close(descriptor)
-
-
 def check_directory(logdir: str, identity: Mapping[str, str | None],
                     allow_other_level: bool) -> None:
   """Makes a log directory, if missing, and checks that the agent may use it.

@@ -197,7 +197,7 @@ class Checkpointer:
       # `.data-*` before `.index`: a checkpoint with an index counts as whole.
       for file in sorted(os.listdir(self._logdir)):
         if re.fullmatch(_WRITTEN, file):
-          files.sync(os.path.join(self._logdir, file))
+          whole_files.sync(os.path.join(self._logdir, file))
           is_renamed = True
           os.replace(os.path.join(self._logdir, file),
                      path + file[len(_UNFINISHED):])

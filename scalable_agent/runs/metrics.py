@@ -16,9 +16,9 @@ from scalable_agent import errors
 from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
-from scalable_agent.runs import checkpoint_files
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import episodes_csv
+from scalable_agent.settings import files
 import tensorflow as tf
 
 _MAX_LINE_BYTES = 2**16
@@ -118,7 +118,7 @@ class MetricsWriter:
     with self._without_errors():
       os.fsync(self._file.fileno())
       for path in self._event_files() - self._earlier_events:
-        checkpoint_files.sync(path)
+        files.sync(path)
 
   def _event_files(self) -> set[str]:
     return set(glob.glob(os.path.join(glob.escape(self._logdir), 'events.*')))

@@ -50,6 +50,15 @@ def write(path: str, text: str) -> None:
     f.write(text.encode())
 
 
+def sync(path: str) -> None:
+  """Flushes a file to the disk, in case the machine crashes."""
+  descriptor = os.open(path, os.O_RDONLY)
+  try:
+    os.fsync(descriptor)
+  finally:
+    os.close(descriptor)
+
+
 def read_json(path: str) -> Any:
   """Returns the data in a JSON file.
 
