@@ -649,6 +649,11 @@ MUTATIONS = (
         ('no weights for entropies', 'entropies * weight', 'entropies'),
         ('sums of entropies', 'tf.reduce_mean(entropies',
          'tf.reduce_sum(entropies'),
+        ('entropy without its constant',
+         'tf.math.log(sigma) + 0.5 * np.log(2 * np.pi * np.e)',
+         'tf.math.log(sigma)'),
+        ('deviations taken for variances', 'tf.square((action - mu) / sigma)',
+         'tf.square(action - mu) / sigma'),
     )),
     dict(file='compat/di_engine', catches='test_importance_weights', rows=(
         ('ratios always have a gradient',

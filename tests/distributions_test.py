@@ -566,14 +566,6 @@ MUTATIONS = (
              'shift = (self.loc - other.loc) / self.scale'),
         )),
     dict(file='networks/distributions',
-         catches='NormalTest.test_formula', rows=(
-        ('entropy without its constant',
-         '0.5 * np.log(2 * np.pi * np.e) + tf.math.log(self.scale)',
-         'tf.math.log(self.scale)'),
-        ('deviations taken for variances', 'tf.square((x - loc) / scale)',
-         'tf.square(x - loc) / scale'),
-    )),
-    dict(file='networks/distributions',
          catches='test_gradients_of_samples', rows=(
         ('correction left out in samples',
          'self._normal.log_prob(u) - log_slope', 'self._normal.log_prob(u)'),

@@ -32,8 +32,8 @@ dict of the means `mu` and the standard deviations `sigma`, both `[T, B, N]`.
 
 from typing import cast, NamedTuple, TypeAlias
 
+import numpy as np
 from scalable_agent import vtrace
-from scalable_agent.networks import distributions
 import tensorflow as tf
 
 TensorLike: TypeAlias = vtrace.TensorLike
@@ -194,9 +194,11 @@ def vtrace_error_discrete_action(
   """
   dtype = _float_type(data.value)
   log_probs = _discrete_log_probs(*data[:3], dtype)
-  policy = distributions.Categorical(tf.cast(data.target_output, dtype))
+  logits = tf.cast(data.target_output, dtype)
+  entropies = -tf.reduce_sum(
+      tf.nn.softmax(logits) * tf.nn.log_softmax(logits), axis=-1)
   return _losses(
-      log_probs, policy.entropy(), data, dtype, gamma, lambda_, rho_clip_ratio,
+      log_probs, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
       c_clip_ratio, rho_pg_clip_ratio)
 
 
@@ -210,9 +212,11 @@ def vtrace_error_continuous_action(
   """Is `vtrace_error_discrete_action` for continuous actions."""
   dtype = _float_type(data.value)
   log_probs = _continuous_log_probs(*data[:3], dtype)
-  policy = _gaussian(data.target_output, dtype)
+  sigma = tf.cast(cast(Gaussian, data.target_output)['sigma'], dtype)
+  entropies = tf.reduce_sum(
+      tf.math.log(sigma) + 0.5 * np.log(2 * np.pi * np.e), axis=-1)
   return _losses(
-      log_probs, policy.entropy(), data, dtype, gamma, lambda_, rho_clip_ratio,
+      log_probs, entropies, data, dtype, gamma, lambda_, rho_clip_ratio,
       c_clip_ratio, rho_pg_clip_ratio)
 
 
@@ -270,19 +274,15 @@ def _continuous_log_probs(
   """Returns the log-densities of actions under both policies, `[T, B]`."""
   action = tf.cast(action, dtype)
   log_probs = []
-  for name, output in (('target_output', target_output),
-                       ('behaviour_output', behaviour_output)):
-    policy = _gaussian(output, dtype)
-    _check_shape(f'mu of {name}', policy.loc, action.shape, 'action')
-    _check_shape(f'sigma of {name}', policy.scale, action.shape, 'action')
-    log_probs.append(policy.log_prob(action))
+  for name, output in (('target_output', cast(Gaussian, target_output)),
+                       ('behaviour_output', cast(Gaussian, behaviour_output))):
+    mu, sigma = tf.cast(output['mu'], dtype), tf.cast(output['sigma'], dtype)
+    _check_shape(f'mu of {name}', mu, action.shape, 'action')
+    _check_shape(f'sigma of {name}', sigma, action.shape, 'action')
+    log_probs.append(-tf.reduce_sum(
+        0.5 * tf.square((action - mu) / sigma) + tf.math.log(sigma)
+        + 0.5 * np.log(2 * np.pi), axis=-1))
   return log_probs
-
-
-def _gaussian(output: Output, dtype: tf.DType) -> distributions.Normal:
-  output = cast(Gaussian, output)
-  return distributions.Normal(
-      tf.cast(output['mu'], dtype), tf.cast(output['sigma'], dtype))
 
 
 def _check_shape(
