@@ -42,6 +42,7 @@ from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import environment_settings
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import other_words
+from scalable_agent.settings import program
 from scalable_agent.settings import recipes
 from scalable_agent.settings.suite_settings import OF_SUITES
 
@@ -58,8 +59,6 @@ MODES = {'train': ('scalable_agent.runs.training', 'train_as_set'),
          'suite': ('scalable_agent.modes.suite', 'run'),
          'selftest': ('scalable_agent.modes.selftest', 'run'),
          'zoo': ('scalable_agent.zoo', 'run')}
-# Modes that default to the settings of the training run.
-_USES_TRAINED_SETTINGS = ('test', 'video', 'export')
 
 
 def config_of(flag_values: flags.FlagValues,
@@ -77,7 +76,7 @@ def config_of(flag_values: flags.FlagValues,
   names = [field.name for field in dataclasses.fields(config_lib.Config)]
   given = {name: values[name] for name in names if flag_values[name].present}
   trained_with = None
-  if values['mode'] in _USES_TRAINED_SETTINGS:
+  if values['mode'] in program.OF_TRAINED_AGENTS:
     trained_with = config_lib.trained_with(
         zoo.folder(os.path.expanduser(values['logdir'])))
   if trained_with is None:
@@ -186,7 +185,7 @@ def main(argv: Sequence[str]) -> int:
         stack.enter_context(contextlib.redirect_stdout(
             console.Output(sys.stdout)))
       run = import_mode(config)
-      if config.mode in _USES_TRAINED_SETTINGS:
+      if config.mode in program.OF_TRAINED_AGENTS:
         config = dataclasses.replace(config, logdir=zoo.copy(config.logdir))
       if config.mode not in ('train', 'suite'):  # Which handle signals.
         # Incomplete directories must be removed.
@@ -243,7 +242,7 @@ def _check(config: config_lib.Config) -> None:
   except FileNotFoundError as e:
     raise errors.ConfigError(
         'The current directory was deleted: change to another one.') from e
-  if (config.mode not in _USES_TRAINED_SETTINGS
+  if (config.mode not in program.OF_TRAINED_AGENTS
       and config.logdir.startswith(zoo.PREFIX)):
     raise errors.ConfigError(
         f'--logdir={config.logdir} is for the modes test, video and export: '
@@ -252,7 +251,7 @@ def _check(config: config_lib.Config) -> None:
     with logdirs.locked(config.logdir):
       pass
   # The level of a lost training is not the default level.
-  is_lost = (config.mode in _USES_TRAINED_SETTINGS
+  is_lost = (config.mode in program.OF_TRAINED_AGENTS
              and not flags.FLAGS['level_name'].present
              and config_lib.trained_with(zoo.folder(config.logdir)) is None)
   if config.mode in (

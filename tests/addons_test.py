@@ -151,7 +151,7 @@ class AddonsTest(parameterized.TestCase):
   def test_groups_of_other_names_are_an_error(self):
     algorithm = mock.Mock(groups={'critic': [], 'actor': []})
     with self.assertRaisesRegex(
-        errors.ConfigError, '^--addon needs a group named policy or agent.$'):
+        errors.ConfigError, '^An addon needs a group named policy or agent.$'):
       addons_lib.WithAddons(algorithm, {'pull': _pull}, share=1.0)
 
 

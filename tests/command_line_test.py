@@ -103,8 +103,10 @@ class HelpTest(parameterized.TestCase):
     self.assertEqual('--plot_file' in text, mode == 'plot')
     self.assertEqual('--suite=toys' in text, mode == 'suite')
     self.assertEqual('--test_num_episodes=10' in text, mode == 'test')
-    self.assertEqual('--test_greedy (as in the training) ' in text,
+    self.assertEqual('--test_greedy (false for impala, ' in text,
                      mode in ('test', 'video'))
+    self.assertEqual('the values of the training.' in text,
+                     mode in ('test', 'video', 'export'))
     self.assertEqual('--step_timeout_s=30.0 ' in text, mode == 'check')
     self.assertEqual('--num_action_repeats (4 for Atari or ' in text,
                      mode == 'check')

@@ -575,7 +575,7 @@ class GymnasiumTest(parameterized.TestCase):
     pid = int(env.initial().observation[0, 0])
     os.kill(pid, 0)
     env.close()
-    # The process that reaps the program may be slow, or never do so.
+    # A container may have no process that reaps the program.
     with contextlib.suppress(psutil.NoSuchProcess):
       while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         time.sleep(.01)

@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import re
+import runpy
 import shutil
 import signal
 import subprocess
@@ -688,9 +689,8 @@ class KerasTest(parameterized.TestCase):
   def test_another_keras(self, variable, keras):
     name, _, value = variable.partition('=')
     with mock.patch.dict(os.environ, {name: value}), mock.patch.object(
-        backend, 'tf', types.SimpleNamespace(keras=keras)), \
-        self.assertRaises(errors.ConfigError) as raised:
-      backend._check()
+        tf, 'keras', keras), self.assertRaises(errors.ConfigError) as raised:
+      runpy.run_path(backend.__file__)
     self.assertEqual(str(raised.exception), self._message(variable))
 
 

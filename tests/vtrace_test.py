@@ -3,7 +3,10 @@
 
 import functools
 import itertools
+import os
 import re
+import subprocess
+import sys
 
 from absl.testing import parameterized
 import hypothesis
@@ -492,6 +495,23 @@ class VTraceTest(tf.test.TestCase, parameterized.TestCase):
         arguments[name].astype(np.float32) for name in order))
     self._assert_returns(returns, *(
         _ground_truth(**arguments) if length else [np.zeros([0, _B])] * 2))
+
+  @pytest.mark.storm
+  def test_unknown_sizes_in_a_program_of_tensorflow_1(self):
+    program = '''
+import numpy as np, tensorflow as tf
+tf.compat.v1.disable_v2_behavior()
+from scalable_agent import vtrace
+one = lambda *shape: tf.compat.v1.placeholder_with_default(
+    np.ones(shape, 'f'), [None] * len(shape))
+returns = vtrace.from_importance_weights(
+    0 * one(2, 3), one(2, 3), one(2, 3), one(2, 3), one(3))
+print(tf.compat.v1.Session().run(returns.vs)[0, 0])
+'''
+    output = subprocess.run(
+        [sys.executable, '-c', program], stdout=subprocess.PIPE, text=True,
+        check=True, env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
+    self.assertEqual(float(output.stdout), 3)
 
   def test_unknown_sizes_with_the_shapes_of_tensorflow_1(self):
     tf1 = tf.compat.v1

@@ -34,7 +34,7 @@ class WithAddons:
     self._share = share
     self._group = 'policy' if 'policy' in self.groups else 'agent'
     if self._group not in self.groups:
-      raise errors.ConfigError('--addon needs a group named policy or agent.')
+      raise errors.ConfigError('An addon needs a group named policy or agent.')
 
   def loss(self, data: structs.Nest, importance_weights: tf.Tensor | None,
            groups: Collection[str], seed: tf.Tensor) -> base.Loss:

@@ -107,7 +107,7 @@ class RMSProp(tf.keras.optimizers.Optimizer):
   if any replica has a slice of the row.
   """
 
-  _scope = 'rmsprop'  # Of the optimizer's variables.
+  _scope = 'rmsprop'
   _initial_mean_square = 'ones'
 
   def __init__(self, learning_rate: float, decay: float = 0.99,

@@ -96,9 +96,9 @@ def remove_leftovers(logdir: str, names: Iterable[str],
 
   Args:
     names: regular expressions of the temporary names of runs.
-    name_without_lock: the same for modes that write without the lock. Such a
-      program may still be running, so only old files, and old directories of
-      `unfinished`, are removed.
+    name_without_lock: a regular expression of the temporary names of modes
+      that write without the lock. Such a program may still be running, so only
+      old files, and old directories of `unfinished`, are removed.
   """
   leftover = re.compile('|'.join(f'({name})' for name in names))
   logdir = os.path.join(logdir, '')  # May be a link itself.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scalable_agent.experience import structs
 
-# Printed by a learner, or by the driver if no learner can.
+# Printed by a learner, or by the driver if no learner has started.
 STOPPED = 'Stopped before the training began.'
 
 

@@ -21,7 +21,7 @@ MIN_RUNS = 5
 PROFILE_PERCENTS = (25., 50., 75., 100., 150., 200.)
 _GOAL_PERCENT = 100.
 _NUM_RESAMPLES = 10_000
-_FEW_RESAMPLES = 2000  # Of curves and of pairs, which are many.
+_FEW_RESAMPLES = 2000  # A report has many curves and pairs.
 _RESAMPLES_AT_ONCE = 250
 # A comparison with so many seeds finds the difference in 80 of 100 repetitions:
 # quantiles 0.975 and 0.8 of the normal distribution.

@@ -117,15 +117,15 @@ def _of_mode(mode: str) -> str:
   match = re.search(rf'\b{mode}: (.*?)\.(?= \w+: |$)', text)
   assert match is not None, mode
   lines = textwrap.wrap(f'--mode={mode}: {match[1]}.', _WIDTH)
+  if mode in program.OF_TRAINED_AGENTS:
+    lines.append('Flags that are not given have the values of the training.')
   for name in _OF_MODES.get(mode, ()):
     lines += _lines_of(fields[name], _default_of_mode(mode, fields[name]))
   return '\n'.join(lines)
 
 
 def _default_of_mode(mode: str, field: dataclasses.Field[declare.Value]) -> str:
-  """Returns the default of a flag in a mode, as `_lines_of` prints it."""
-  if field.name == 'test_greedy':
-    return ' (as in the training) '
+  """Returns the default of a flag in a mode, for `_lines_of`."""
   default = field.metadata['default']
   if isinstance(default, declare.By):
     return f' ({default}) '
@@ -191,9 +191,10 @@ def of_algorithm(algorithm: str) -> str:
 def _default_of_algorithm(
     field: dataclasses.Field[declare.Value], config: config_lib.Config,
     recurrent: config_lib.Config) -> str:
-  """Returns the default of a flag, as `_lines_of` prints it.
+  """Returns the default of a flag, for `_lines_of`.
 
-  `config` has the defaults of an algorithm, `recurrent` those with an LSTM.
+  `config` has the defaults of an algorithm without an LSTM, `recurrent` has
+  the defaults with an LSTM.
   """
   value, with_lstm = (
       getattr(settings, field.name) for settings in (config, recurrent))
