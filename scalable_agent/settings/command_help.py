@@ -132,7 +132,7 @@ def _default_of_mode(mode: str, field: dataclasses.Field[declare.Value]) -> str:
   if (mode, field.name) == ('check', 'step_timeout_s'):
     default = environment_settings.CHECK_TIMEOUT_S
   value = _value(default)
-  return value and f'={value} '
+  return f'={value} ' if value else ' '
 
 
 def _lines_of(field: dataclasses.Field[declare.Value],
