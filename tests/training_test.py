@@ -22,6 +22,7 @@ from scalable_agent import errors
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.learning import feeds
 from scalable_agent.learning import learner as learner_lib
 from scalable_agent.processes import signals
 from scalable_agent.replay import steps as step_stores
@@ -147,7 +148,7 @@ class LearnTest(absltest.TestCase):
 
   def test_rows_move_statistics_if_any_learner_has_new_rows(self):
     rows = {'': (np.zeros(()), np.zeros(3), np.zeros(3))}
-    found = [training._next_batch(
+    found = [feeds.next_batch(
         iter([_ready(0)._replace(new_rows=rows)]), threading.Event(),
         _Others([(10, 0, number)])).new_rows for number in (0, 5)]
     self.assertEqual(found, [{}, rows])
@@ -171,6 +172,21 @@ class LearnTest(absltest.TestCase):
     others = _Others([(10, 0, 0)])
     self._learn([_ready(0)], collectives=others)
     self.assertEqual(others.told, [[0, 1, 0]])
+
+  def test_others_are_told_of_an_error_after_an_update(self):
+    def hook(update):
+      if update.learner.num_updates == 2:
+        raise RuntimeError('no memory')
+
+    for total, expected in (
+        (41, [[10, 0, 0], [10, 0, 0], [0, 1, 0]]),
+        # The other learners have ended.
+        (40, [[10, 0, 0], [10, 0, 0]])):
+      self.setUp()
+      others = _Others([(10, 0, 0)] * 3)
+      with self.assertRaisesRegex(RuntimeError, 'no memory'):
+        self._learn([_ready(i) for i in range(9)], [hook], total, others)
+      self.assertEqual(others.told, expected)
 
 
 class ClusterTest(absltest.TestCase):
@@ -512,6 +528,14 @@ MUTATIONS = (
         ('a stop between two parts loses nothing',
          "signals.wait_for(stop, 'the start of the next part')",
          "signals.wait_for(stop, '')"),
+    )),
+    dict(file='runs/training',
+         catches='test_others_are_told_of_an_error_after_an_update', rows=(
+        ('other learners wait after an error',
+         'feeds.tell_learners(None, collectives)', 'pass'),
+        ('other learners are told after the end',
+         'if learner.num_env_frames < end_frames:\n        feeds',
+         'if True:\n        feeds'),
     )),
     dict(file='runs/training', catches='test_a_part_has_the_only_replay', rows=(
         ('the replay of the part before is kept',

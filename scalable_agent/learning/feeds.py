@@ -152,6 +152,39 @@ class Feed:
                           new_rows=sample.new_rows)
 
 
+def next_batch(batches: Iterator[structs.Batch], stop: threading.Event,
+               collectives: collectives_lib.Collectives
+               ) -> structs.Batch | None:
+  """Returns the next batch with the frames of all learners; None at the end.
+
+  If one learner has no batch, or an error, no learner gets a batch.
+  """
+  batch = None
+  try:
+    if not stop.is_set():
+      batch = next(batches, None)
+  finally:
+    num_new_frames, num_without, num_rows = tell_learners(batch, collectives)
+  if batch is None or num_without:
+    return None
+  return normalised(
+      batch._replace(num_new_frames=num_new_frames,
+                     new_rows=batch.new_rows if num_rows else {}), collectives)
+
+
+def tell_learners(batch: structs.Batch | None,
+                  collectives: collectives_lib.Collectives) -> list[int]:
+  """Tells all learners of the next batch, or with None of the end.
+
+  Returns sums over all learners: new frames, learners without a batch, new rows
+  of statistics.
+  """
+  num_rows = sum(int(count) for count, *_ in (
+      batch.new_rows.values() if batch else ()))
+  return collectives.total(
+      [batch.num_new_frames if batch else 0, batch is None, num_rows])
+
+
 def normalised(batch: structs.Batch,
                collectives: collectives_lib.Collectives) -> structs.Batch:
   """Divides importance weights by the largest weight of all learners.

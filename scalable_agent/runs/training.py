@@ -301,7 +301,8 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
           collectives: collectives_lib.Collectives) -> None:
   """Learns until `end_frames` are reached, `stop` is set or no batch is left.
 
-  All learners end after the same update.
+  All learners end after the same update, also after an error of one learner
+  that did not come within an update.
 
   Args:
     learned: called with each batch and its result.
@@ -311,7 +312,7 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
   """
   while learner.num_env_frames < end_frames:
     with timer.stage('wait'):
-      batch = _next_batch(batches, stop, collectives)
+      batch = feeds.next_batch(batches, stop, collectives)
     if batch is None:
       break
     lags = learner.num_updates - np.array(
@@ -319,31 +320,15 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
         np.int64)
     with timer.stage('learn'):
       result = learner.step(batch)
-      publish(learner.weights(result))
-      learned(batch, result)
-    update = log_lib.Update(result.scalars, batch.notes, learner, lags)
-    for hook in hooks:
-      hook(update)
-
-
-def _next_batch(batches: Iterator[structs.Batch], stop: threading.Event,
-                collectives: collectives_lib.Collectives
-                ) -> structs.Batch | None:
-  """Returns the next batch with the frames of all learners; None at the end.
-
-  If one learner has no batch, or an error, no learner gets a batch.
-  """
-  batch = None
-  try:
-    if not stop.is_set():
-      batch = next(batches, None)
-  finally:
-    num_rows = sum(int(count) for count, *_ in (
-        batch.new_rows.values() if batch else ()))
-    num_new_frames, num_without, num_rows = collectives.total(
-        [batch.num_new_frames if batch else 0, batch is None, num_rows])
-  if batch is None or num_without:
-    return None
-  return feeds.normalised(
-      batch._replace(num_new_frames=num_new_frames,
-                     new_rows=batch.new_rows if num_rows else {}), collectives)
+    try:
+      with timer.stage('learn'):
+        publish(learner.weights(result))
+        learned(batch, result)
+      update = log_lib.Update(result.scalars, batch.notes, learner, lags)
+      for hook in hooks:
+        hook(update)
+    except BaseException:
+      # The other learners wait for the next batch, unless the part is over.
+      if learner.num_env_frames < end_frames:
+        feeds.tell_learners(None, collectives)
+      raise
