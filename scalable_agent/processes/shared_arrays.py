@@ -95,14 +95,16 @@ def write(arrays: dict[str, np.ndarray], index: int,
   space, or a number is not within the dtype of the space.
   """
   for name, array in arrays.items():
-    value, who = np.asarray(observation[name]), called(name, arrays)
+    value = np.asarray(observation[name])
     # NumPy would broadcast a wrong shape, and round to a wrong dtype.
     if value.shape != array.shape[1:] or (
         value.dtype.kind == 'f' and array.dtype.kind != 'f'):
       raise ValueError(
-          f'{who} is {value.dtype} {list(value.shape)}, but its space is '
-          f'{array.dtype} {list(array.shape[1:])}.')
-    array[index] = fit(value, array.dtype, who)
+          f'{called(name, arrays)} is {value.dtype} {list(value.shape)}, but '
+          f'its space is {array.dtype} {list(array.shape[1:])}.')
+    if value.dtype != array.dtype:
+      value = fit(value, array.dtype, called(name, arrays))
+    array[index] = value
 
 
 def called(name: str, parts: Sized) -> str:
