@@ -101,7 +101,8 @@ def _of(name: str) -> str:
     return '\n'.join(textwrap.wrap(text, _WIDTH))
   if name in recipe_names():
     return '\n'.join([
-        *textwrap.wrap(recipes.comment_of(name), _WIDTH), '',
+        *textwrap.wrap(recipes.comment_of(name), _WIDTH,
+                       break_on_hyphens=False), '',
         f'--recipe={name} sets these flags:', *(
             f'  --{flag}={value}'.removesuffix('=')
             for flag, value in recipes.settings_of(name).items())])

@@ -162,8 +162,8 @@ _VALUES = {
                      'algorithm=qrdqn', 'algorithm=iqn'),
                     '--algorithm=ddqn, with --dueling --n_step=3 '
                     '--selector=prioritised'),
-    **dict.fromkeys(('algorithm=r2d2', 'algorithm=drqn'),
-                    '--algorithm=ddqn --use_lstm'),
+    'algorithm=drqn': '--algorithm=ddqn --use_lstm',
+    'algorithm=r2d2': '--recipe=r2d2_atari, or --algorithm=ddqn --use_lstm',
     **dict.fromkeys(('algorithm=tqc', 'algorithm=crossq', 'algorithm=redq',
                      'algorithm=droq'), '--algorithm=sac'),
     **dict.fromkeys(('algorithm=d4pg', 'algorithm=dmpo', 'algorithm=vmpo'),
