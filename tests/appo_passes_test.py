@@ -136,6 +136,14 @@ class KlScheduleTest(tf.test.TestCase):
       schedule.add(tf.constant(kl), is_last)
       self.assertAllClose(schedule(0), rate, rtol=1e-6, atol=0)
 
+  def test_a_collection_that_a_stop_has_cut_off_does_not_count(self):
+    schedule = optimizers.KlSchedule(3e-4, .008)
+    schedule.add(tf.constant(.03), True)
+    schedule.add(tf.constant(.1), False)
+    schedule.forget()
+    schedule.add(tf.constant(.008), True)
+    self.assertAllClose(schedule(0), 2e-4, rtol=1e-6, atol=0)
+
   def test_rates_have_bounds(self):
     for kl, bound in ((1., 1e-6), (0., 1e-2)):
       schedule = optimizers.KlSchedule(1e-4, .008)

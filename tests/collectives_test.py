@@ -324,7 +324,7 @@ class SeveralLearnersTest(parameterized.TestCase):
           zip(one['norms'], result['norms'], strict=True)):
         rtol = 3e-6 if update == 0 else 1e-2 if is_deep else 1e-4
         for name, value in ours.items():
-          if (case, name) == ('ddqn, memory', 'mean_q'):
+          if name == 'mean_q' and 'memory' in case:
             # Each learner's mean is over its known steps. The learners have
             # different numbers of known steps, so the mean of means differs.
             continue

@@ -511,6 +511,12 @@ class AlgorithmsTest(parameterized.TestCase):
     self.assertEqual([of(sections.EnvironmentSettings, a)
                       for a in ('ddqn', 'sac', 'impala')], [3, 5, 4])
 
+  def test_epsilon_of_optimizers(self):
+    epsilon = lambda **settings: config_lib.Config(**settings).epsilon
+    self.assertEqual([epsilon(), epsilon(optimizer='adam'),
+                      epsilon(optimizer='torch_rmsprop')], [.1, 1e-8, 1e-8])
+    self.assertEqual(epsilon(algorithm='appo', optimizer='rmsprop'), 1e-5)
+
   def test_ddqn_with_an_lstm(self):
     make = lambda **settings: config_lib.Config(algorithm='ddqn', **settings)
     plain, recurrent, atari = (

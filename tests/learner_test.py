@@ -892,10 +892,10 @@ MUTATIONS = (
     dict(file='learning/learner',
          catches='test_published_weights_are_not_changed_by_updates', rows=(
         ('published weights are the variables themselves',
-         'values=values or self._compiled_copy())',
-         'values=values or self.agent.variables)'),
+         'or self._compiled_copy())', 'or self.agent.variables)'),
         ('weights of an update are those before the update',
-         'values or self._compiled_copy()', '[0 * v for v in values] or ()'),
+         'learned.values if learned else ()) or self._compiled_copy())',
+         '[0 * v for v in learned.values] if learned else ()) or ())'),
     )),
     dict(file='learning/gradients',
          catches='test_micro_batches_make_the_same_update', rows=(

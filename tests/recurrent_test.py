@@ -222,10 +222,12 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
       direction = rng.normal(size=gradient.shape)
       self._check_slope(gradient, direction, truth.memory_slope(i, direction))
 
-  def test_unknown_steps_do_not_lower_the_mean_value(self):
-    algorithm, data = _make('ddqn'), _sequences('ddqn')
-    for variable in algorithm.agent.head_variables:
-      variable.assign(tf.fill(variable.shape, 10. * (variable.shape.rank < 2)))
+  @parameterized.named_parameters(*zip(_CASES, _CASES))
+  def test_unknown_steps_do_not_change_the_mean_value(self, case):
+    algorithm, data = _make(case), _sequences(case)
+    for variable in (algorithm.groups.get('critic')
+                     or algorithm.agent.head_variables):
+      variable.assign(tf.fill(variable.shape, 10. * ('bias' in variable.name)))
     self.assertBetween(data.known.mean(), .1, .9)
     self.assertAllClose(plain._loss(algorithm, data).means['mean_q'], 10.)
     data = data._replace(known=np.zeros_like(data.known))
@@ -553,11 +555,14 @@ class RunTest(parameterized.TestCase, tf.test.TestCase):
 
 
 MUTATIONS = (
-    dict(file='algorithms/ddqn',
-         catches='test_unknown_steps_do_not_lower_the_mean_value', rows=(
-        ('unknown steps count',
-         'tf.reduce_mean(value), share_known)',
-         'tf.reduce_mean(value), 1.0)'),
+    dict(file='losses/batches',
+         catches='test_unknown_steps_do_not_change_the_mean_value_sac', rows=(
+        ('unknown steps lower the mean value',
+         'tf.reduce_mean(self.known))',
+         '1.0)'),
+        ('values of unknown steps are in the mean value',
+         'tf.reduce_mean(self.known_values(values))',
+         'tf.reduce_mean(values)'),
     )),
     dict(file='replay/starts', catches='test_learners_see_what_actors_saw1',
          rows=(

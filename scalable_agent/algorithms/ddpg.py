@@ -56,7 +56,7 @@ class Ddpg:
         'policy': q_learning.deterministic_policy_loss(
             self._critics.first(given[0], action), seen.weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
-    means['mean_q'] = tf.reduce_mean(q)
+    means['mean_q'] = seen.known_mean(q)
     return base.Loss(base.with_memory(losses, self.agent), {}, means,
                      seen.errors(q_learning.mean_errors(q, y)))
 

@@ -70,9 +70,7 @@ class Ddqn:
     loss = q_learning.critic_loss(
         q, y, seen.critic_weights, settings.huber_delta or None)
     value = q_learning.not_rescaled(q) if settings.value_rescaling else q
-    share_known = 1.0 if seen.known is None else tf.reduce_mean(seen.known)
-    means = {'critic_loss': loss, 'mean_q': tf.math.divide_no_nan(
-        tf.reduce_mean(value), share_known)}  # Unknown steps have value 0.
+    means = {'critic_loss': loss, 'mean_q': seen.known_mean(value)}
     if not settings.exploration_ladder:
       means['epsilon'] = tf.identity(self.agent.epsilon)
     return base.Loss({'agent': loss}, {}, means,

@@ -78,7 +78,7 @@ class Mpo:
     losses = {'critic': q_learning.critic_loss(q, y, seen.critic_weights),
               'policy': policy_loss, 'duals': duals_loss}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
-    means['mean_q'] = tf.reduce_mean(q)
+    means['mean_q'] = seen.known_mean(q)
     means.update({name: tf.reduce_mean(mpo.positive(dual))
                   for name, dual in self._duals.items()})
     means['entropy'] = tf.reduce_mean(

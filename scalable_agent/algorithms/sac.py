@@ -81,7 +81,7 @@ class Sac:
             self._log_temperature, log_probs,
             self._target_entropies(seen.policy.now), seen.weights)}
     means = {f'{group}_loss': loss for group, loss in losses.items()}
-    means.update(mean_q=tf.reduce_mean(q), temperature=temperature,
+    means.update(mean_q=seen.known_mean(q), temperature=temperature,
                  entropy=-tf.reduce_mean(log_probs))
     return base.Loss(base.with_memory(losses, self.agent), {}, means,
                      seen.errors(q_learning.mean_errors(q, y)))

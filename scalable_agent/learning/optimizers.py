@@ -224,6 +224,11 @@ class KlSchedule:
         for value in (learning_rate, 0, 0)]
     self._compiled_add = tf.function(self._add, autograph=False)
 
+  def forget(self) -> None:
+    """Forgets the KLs of a collection that a stop has cut off."""
+    for variable in self.variables[1:]:
+      variable.assign(0.)
+
   def __call__(self, num_env_frames: int) -> tf.Tensor:
     """Returns the rate, float32; the device is not waited for."""
     del num_env_frames

@@ -55,13 +55,20 @@ class Experience(NamedTuple):
     return known if self.weights is None else known * self.weights
 
   def known_values(self, values: tf.Tensor) -> tf.Tensor:
-    """Returns values of actions, `[N]`: 0 for unknown steps.
+    """Returns values of actions, `[..., N]`: 0 for unknown steps.
 
     The action of an unknown step may be invalid there, with a value of -1e20.
     """
     if self.known is None:
       return values
     return tf.math.multiply_no_nan(values, tf.reshape(self.known, [-1]))
+
+  def known_mean(self, values: tf.Tensor) -> tf.Tensor:
+    """Returns the mean of values `[..., N]` of known steps; 0 without one."""
+    if self.known is None:
+      return tf.reduce_mean(values)
+    return tf.math.divide_no_nan(tf.reduce_mean(self.known_values(values)),
+                                 tf.reduce_mean(self.known))
 
   def params(self, policy: Callable[[structs.Nest], tf.Tensor]) -> Seen:
     """Returns parameters `[N, P]` of a policy, before and after the actions.

@@ -31,8 +31,7 @@ ALGORITHMS = (*VTRACE, *OFF_POLICY)
 CONTINUOUS = ('ddpg', 'td3')
 # The networks of the package, see `factory.make_agent`.
 NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
-# Smallest side of a frame, in pixels. On a smaller frame, the last convolution
-# would have no output.
+# Smallest side of a frame, in pixels, with which all convolutions have outputs.
 MIN_FRAME_SIZES = {'shallow': 20, 'nature': 36}
 _SIZE = re.compile('0*[1-9][0-9]{0,8}')  # Longer texts may not fit `int`.
 # A function of a user, as module:function.
@@ -102,7 +101,7 @@ class By(dict[str, U]):
   The first key counts: `impala on DeepMind Lab`, `Atari or DeepMind Lab`,
   `off-policy on Atari with LSTM`, `ddqn with LSTM`, `off-policy with LSTM`,
   `module:id`, `--num_actors=auto`, `ddqn on Atari`, `Atari` (not for impala),
-  `ddqn`, `others`.
+  `impala with rmsprop`, `ddqn`, `others`.
   """
 
   def of(self, keys: Iterable[str]) -> U:
@@ -257,8 +256,9 @@ class Section:
 
   def default_keys(self) -> list[str]:
     """Returns the keys of `By` that hold for these settings, by priority."""
-    keys = [self.algorithm, 'others']
-    with_lstm = getattr(self, 'use_lstm', None)
+    with_lstm, optimizer = (
+        getattr(self, name, None) for name in ('use_lstm', 'optimizer'))
+    keys = [f'{self.algorithm} with {optimizer}', self.algorithm, 'others']
     if with_lstm and not self.is_off_policy:
       keys.insert(0, f'{self.algorithm} with LSTM')
     if on_atari := is_atari(getattr(self, 'level_name', '')):

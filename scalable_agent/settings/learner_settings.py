@@ -65,7 +65,7 @@ class LearnerSettings(Section):
       'Optimizers rmsprop and torch_rmsprop: momentum.', NOT_NEGATIVE,
       needs=_RMSPROP)
   epsilon: float = setting(
-      By(impala=.1, appo=1e-5, others=1e-8),
+      By({'impala with rmsprop': .1, 'appo': 1e-5, 'others': 1e-8}),
       'Epsilon of the optimizer. rmsprop adds epsilon inside the square root. '
       'adam and torch_rmsprop add epsilon outside, and need a smaller value, '
       'such as 0.00001.', POSITIVE)
