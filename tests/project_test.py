@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import runpy
+import subprocess
 from unittest import mock
 
 from absl.testing import absltest
@@ -98,7 +99,7 @@ class WorkflowsTest(absltest.TestCase):
 
   def test_there_are_workflows(self):
     self.assertEqual([path.stem for path in _WORKFLOWS],
-                     ['check', 'docs', 'publish', 'test'])
+                     ['check', 'docs', 'publish', 'storm', 'test'])
     for path in _WORKFLOWS:
       workflow = _yaml(path)
       self.assertEqual(workflow['name'], path.stem)
@@ -109,7 +110,7 @@ class WorkflowsTest(absltest.TestCase):
     [phony] = re.findall(r'^\.PHONY: (.*)$', _text('Makefile'), re.M)
     called = {target for path in _WORKFLOWS for _, step in _steps(_yaml(path))
               for target in re.findall(r'\bmake (\w+)', step.get('run', ''))}
-    self.assertEqual(called, {'check', 'docs', 'oldest', 'test'})
+    self.assertEqual(called, {'check', 'docs', 'oldest', 'storm', 'test'})
     self.assertContainsSubset(called, phony.split())
 
   def test_versions_of_python(self):
@@ -129,8 +130,27 @@ class WorkflowsTest(absltest.TestCase):
         self.assertIsInstance(version, str, 'YAML reads 3.10 as 3.1')
         self.assertIn(version, requires, name)
 
+  def test_storm_jobs_share_all_files_with_storm_tests(self):
+    [(job, step)] = [(job, step) for job, step in _steps(
+        _yaml('.github/workflows/storm.yml')) if 'run' in step]
+    groups = job['strategy']['matrix']['group']
+    files = []
+    for group in groups:
+      command = step['run'].replace(
+          '${{ strategy.job-total }}', str(len(groups))).replace(
+              '${{ matrix.group }}', str(group))
+      # A target without tests would be all tests.
+      printed = subprocess.run(
+          ['bash', '-euc', f'make() {{ echo "$@"; }}; {command}'], cwd=_ROOT,
+          text=True, check=True, capture_output=True).stdout
+      self.assertRegex(printed, '^storm TESTS=tests/')
+      files += printed.partition('=')[2].split()
+    self.assertCountEqual(files, [
+        f'tests/{path.name}' for path in (_ROOT / 'tests').glob('*_test.py')
+        if '@pytest.mark.' + 'storm' in path.read_text(encoding='utf-8')])
+
   def test_constraints_are_used(self):
-    for name in 'docs', 'test':
+    for name in 'docs', 'storm', 'test':
       path = _yaml(f'.github/workflows/{name}.yml')['env']['PIP_CONSTRAINT']
       self.assertTrue((_ROOT / path.rpartition('/')[2]).exists())
 
