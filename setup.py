@@ -1,8 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Installs scalable_agent; optional parts are extras."""
 
+import os
 import pathlib
 import re
+from urllib import parse
 
 import setuptools
 
@@ -11,6 +13,28 @@ _README = (_ROOT / 'README.md').read_text('utf-8')
 [_VERSION] = re.findall(
     r"^__version__ = '(.+)'$",
     (_ROOT / 'scalable_agent' / '__init__.py').read_text('utf-8'), re.M)
+
+
+def _with_absolute_links(markdown, repository, tag):
+  """Returns Markdown whose relative links and images have full addresses.
+
+  Args:
+    markdown: a text at the root of the repository.
+    repository: owner and name on GitHub.
+    tag: the tag whose files the addresses name.
+  """
+  def absolute(match):
+    kind = 'raw' if match[1].startswith('!') else 'blob'
+    page = f'https://github.com/{repository}/{kind}/{tag}/README.md'
+    return f'{match[1]}({parse.urljoin(page, match[2])})'
+
+  return re.sub(r'(!\[[^]]*\]|\])\(([^)\s]+)\)', absolute, markdown)
+
+
+# An index of packages has no files beside the text.
+if os.environ.get('GITHUB_REF_TYPE') == 'tag':
+  _README = _with_absolute_links(
+      _README, os.environ['GITHUB_REPOSITORY'], os.environ['GITHUB_REF_NAME'])
 
 _ATARI = ['ale-py>=0.12']
 _MINIGRID = ['minigrid>=3.1']

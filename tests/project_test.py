@@ -87,6 +87,33 @@ class PackageTest(absltest.TestCase):
         for path in (_ROOT / 'scalable_agent').rglob('*')
         if path.is_file() and path.suffix not in ('.py', '.pyc')})
 
+  def test_text_of_a_release_has_no_relative_links(self):
+    readme = _text('README.md')
+    with mock.patch.dict(os.environ, GITHUB_REPOSITORY='a/b',
+                         GITHUB_REF_TYPE='branch', GITHUB_REF_NAME='main'):
+      self.assertEqual(_setup.__wrapped__()['long_description'], readme)
+      os.environ.update(GITHUB_REF_TYPE='tag', GITHUB_REF_NAME='v1')
+      text = _setup.__wrapped__()['long_description']
+    self.assertNotRegex(text, r'(?m)<img|<a |^\[[^]]*\]:')  # No other forms.
+    links = lambda t: re.findall(r'(!\[[^]]*)?\]\(([^)]*)\)', t)
+    paths = {'raw': set(), 'blob': set(), 'actions': set()}
+    for (alt, new), (_, old) in zip(links(text), links(readme), strict=True):
+      if old.startswith('https://'):
+        self.assertEqual(new, old)
+        continue
+      self.assertStartsWith(new, 'https://github.com/a/b/')
+      kind, _, path = new.removeprefix(
+          'https://github.com/a/b/').partition('#')[0].partition('/')
+      paths[kind].add(path)
+      if kind != 'actions':
+        self.assertEqual(kind, 'raw' if alt else 'blob')
+        self.assertStartsWith(path, 'v1/')
+        self.assertTrue((_ROOT / path.removeprefix('v1/')).exists(), path)
+    self.assertIn('v1/docs/zoo.gif', paths['raw'])
+    self.assertContainsSubset(['v1/LICENSE', 'v1/README.md'], paths['blob'])
+    self.assertEqual(paths['actions'], {
+        'workflows/test.yml', 'workflows/test.yml/badge.svg'})
+
   def test_badges_are_true(self):
     for name, text in (
         ('license', 'Apache 2.0'),
