@@ -184,11 +184,25 @@ class WorkflowsTest(absltest.TestCase):
   def test_pre_commit_runs_what_exists(self):
     [repo] = _yaml('.pre-commit-config.yaml')['repos']
     for hook in repo['hooks']:
+      if hook['language'] == 'pygrep':
+        continue
       program, *words = hook['entry'].split()
       self.assertEqual([program, words[0]], ['.venv/bin/python', '-m'])
       self.assertIsNotNone(importlib.util.find_spec(words[1]))
       for path in fnmatch.filter(words, '*/*'):
         self.assertTrue((_ROOT / path).exists(), path)
+
+  def test_long_subjects_of_commits_are_refused(self):
+    config = _yaml('.pre-commit-config.yaml')
+    [hook] = [hook for hook in config['repos'][0]['hooks']
+              if hook['language'] == 'pygrep']
+    self.assertEqual([hook['stages'], hook['args']],
+                     [['commit-msg'], ['--multiline']])
+    self.assertIn('commit-msg', config['default_install_hook_types'])
+    refused = lambda text: re.search(
+        hook['entry'].encode(), text.encode(), re.MULTILINE | re.DOTALL)
+    self.assertFalse(refused(72 * 'a' + '\n\n' + 100 * 'b'))
+    self.assertTrue(refused(73 * 'a' + '\n'))
 
   def test_forms(self):
     forms = [_yaml(path) for path in _FORMS if path.stem != 'config']
