@@ -105,6 +105,25 @@ class Plain(_Fake):
   pass
 
 
+class Unlike(_Fake):
+  """No observation comes twice. Rewards are large and small; games end early.
+  """
+  observation_space = spaces.Box(-1, 1, (3,), np.float32)
+  action_space = spaces.Discrete(4)
+
+  def step(self, action):
+    reward = self.np_random.choice([100., -100., .5, -.2])
+    end = self.np_random.random()
+    return self._observation(), float(reward), end < .15, end > .85, {}
+
+  def _observation(self):
+    return self.np_random.uniform(-1, 1, 3).astype(np.float32)
+
+
+class UnlikeBox(Unlike):
+  action_space = spaces.Box(-1, 1, (2,), np.float32)
+
+
 class _Echo(_Fake):
   """The observation is the last action, after a check that it is one."""
   observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float64)
