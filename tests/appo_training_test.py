@@ -1,11 +1,16 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of APPO: trainings, in which acting waits for learning."""
 
+import threading
+from unittest import mock
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import eager
+import metrics_test
 import numpy as np
 import pytest
+from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -163,9 +168,52 @@ class TrainingTest(parameterized.TestCase):
     updates, _ = self._train(overlap=True, queue_capacity=2)
     self.assertLen(updates, 30)
 
+  @pytest.mark.slow
+  def test_unrolls_of_a_group_that_hangs_are_learned(self):
+    # The first step of one group ends after 42 updates, with the first weights.
+    step, go_on, late = environments.FlowEnvironment.step, threading.Event(), 42
+    self.addCleanup(go_on.set)
+
+    def step_late(env, action):
+      if 0 in env.indices:
+        go_on.wait()
+      return step(env, action)
+
+    updates, logdir = [], self.create_tempdir().full_path
+
+    def hook(update):
+      updates.append((max(update.lags, default=0), update.scalars))
+      if len(updates) == late:
+        go_on.set()
+
+    with mock.patch.object(environments.FlowEnvironment, 'step', step_late):
+      training.train(config_lib.Config(**_TRAINING | dict(
+          logdir=logdir, overlap=True, queue_capacity=2,
+          total_environment_frames=450, save_summaries_secs=1e-6)),
+                     hooks=[hook])
+    lags, scalars = zip(*updates)
+    index = int(np.argmax(lags))
+    self.assertGreaterEqual(lags[index], late)
+    self.assertGreaterEqual(index, late)
+    self.assertTrue(np.all(np.isfinite([s['total_loss'] for s in scalars])))
+    # Six updates learn an unroll; one of these tells the lag.
+    self.assertGreater(max(
+        s['clipped'] for s in scalars[index - 5:index + 6]), 0)
+    self.assertIn(lags[index], [
+        value for (name, _), value in metrics_test._scalars(logdir).items()
+        if name == 'lag/longest_policy_lag'])
+
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(
+        file='runs/log',
+        catches='test_unrolls_of_a_group_that_hangs_are_learned',
+        rows=(
+            ('the longest lag is the mean lag',
+             'float(np.max(update.lags))',
+             'float(np.mean(update.lags))'),
+        )),
     dict(
         file='learning/sources',
         catches='test_a_call_makes_the_same_updates',
