@@ -50,8 +50,10 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(
       ('ddqn', 1, 'uniform', True), ('ddqn', 3, 'prioritised', True),
       ('ddqn', 3, 'prioritised', False), ('td3', 3, 'uniform', True),
+      ('td3', 1, 'prioritised', True), ('td3', 3, 'uniform', False),
       ('ddpg', 1, 'prioritised', True), ('ddpg', 3, 'uniform', False),
-      ('sac', 1, 'uniform', True), ('mpo', 1, 'uniform', True),
+      ('sac', 1, 'uniform', True), ('sac', 3, 'prioritised', True),
+      ('mpo', 1, 'uniform', True), ('mpo', 3, 'prioritised', True),
       # Episodes as short as each window of `n` steps. With a time limit, no
       # step would begin with the last state, so its value would be free.
       ('ddqn', 3, 'uniform', False, 3), ('sac', 3, 'prioritised', False, 3),
@@ -95,9 +97,14 @@ class TimeLimitTest(parameterized.TestCase, tf.test.TestCase):
           tf.zeros([1, 1, 1]), first, agent.initial_state(1))
       values = algorithm_made._critics.first(seen, tf.constant([[.3]]))
     expected = 10.0 if is_limit else {10: 6.5132, 3: 2.71}[num_steps]
-    # Of two actions with equal values, DDQN takes the better one by noise.
-    self.assertAllClose(values, tf.fill(values.shape, expected), rtol=0,
-                        atol=0.3 if algorithm == 'ddqn' else 0.1)
+    if algorithm == 'ddqn':
+      # Of two actions with equal values, DDQN takes the better one by noise.
+      # The other one is seldom learned.
+      self.assertAllClose(
+          values, tf.fill(values.shape, expected), rtol=0, atol=.4)
+      values = tf.reduce_max(values, -1)
+    self.assertAllClose(
+        values, tf.fill(values.shape, expected), rtol=0, atol=.1)
 
   @parameterized.parameters(True, False)
   @pytest.mark.storm
