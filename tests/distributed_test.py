@@ -540,6 +540,19 @@ class LearningTest(parameterized.TestCase):
           config_lib.Config(ray_address='auto', num_actor_workers=2), 1,
           ['a:1', 'b:2'], None, threading.Event(), print, reports.Reports())
 
+  @parameterized.parameters(
+      ('Collective ops is aborted', cluster_lib.SumError),
+      ('a collective operation', cluster_lib.SumError),
+      ('Out of range', tf.errors.InternalError))
+  def test_the_text_tells_whether_a_sum_has_failed(self, text, expected):
+    with mock.patch.object(learning, '_make_collectives'), \
+        mock.patch.object(
+            training, 'run',
+            side_effect=tf.errors.InternalError(None, None, text)), \
+        self.assertRaisesRegex(expected, text):
+      learning.run(config_lib.Config(), 1, ['a:1', 'b:2'], None,
+                   threading.Event(), print, reports.Reports())
+
 
 class _ProgramTest(parameterized.TestCase):
   """Starts `experiment.py`."""

@@ -53,9 +53,7 @@ def run(config: config_lib.Config, rank: int, addresses: Sequence[str],
       print(reports_lib.STOPPED)
       return 0
   except collectives.SUM_ERRORS as e:
-    # A compiled step raises the same classes for other failures. Only the text
-    # shows that a collective operation failed.
-    if len(addresses) > 1 and 'ollective' in str(e):
+    if len(addresses) > 1 and collectives.IN_SUM_ERRORS in str(e):
       raise cluster.SumError(str(e)) from None
     raise
 

@@ -22,6 +22,9 @@ SUM_ERRORS = (tf.errors.UnavailableError, tf.errors.AbortedError,
               tf.errors.CancelledError, tf.errors.DeadlineExceededError,
               tf.errors.InternalError, tf.errors.FailedPreconditionError,
               tf.errors.UnknownError)
+# A compiled step raises the same classes for other failures. Only this part of
+# the text, of `Collective` or `collective`, shows that a sum failed.
+IN_SUM_ERRORS = 'ollective'
 
 # The strategy numbers its own groups from 1 on.
 _GROUP_KEY = 1_000_000
