@@ -36,7 +36,7 @@ def _times(*, num_cores=2, step_s=1e-3, sleep_s=0., policy_s=1e-3,
   def acting(number, per_process, one_s):
     work_s = number * one_s / num_cores
     policy = policy_s + per_action_s * number
-    return choice.Acting(number, per_process,
+    return choice.GroupStep(number, per_process,
                          work_s + sleep_s * per_process, policy, policy)
 
   groups = [acting(number, 1, step_s) for number in (4, 16, 64)]
@@ -152,7 +152,7 @@ class ChoiceTest(parameterized.TestCase):
     self.assertEqual(config.unrolls_per_collect, 24)
 
   def test_seconds_of_python_by_hand(self):
-    acting = [choice.Acting(number, 1, 0., 0., cpu_s)
+    acting = [choice.GroupStep(number, 1, 0., 0., cpu_s)
               for number, cpu_s in ((4, 1e-3), (16, 1.6e-3), (64, 2e-3))]
     self.assertAlmostEqual(choice._python_s(acting), .8e-3)
     self.assertAlmostEqual(choice._python_s(acting[:1]), 1e-3)
@@ -164,7 +164,7 @@ class ChoiceTest(parameterized.TestCase):
     # A policy step takes 0.5 ms and 0.05 ms per environment. Eight groups share
     # two policy steps of 32, and six groups more have their 0.5 ms.
     times = choice.Times(1, tuple(
-        choice.Acting(number, 1, 0., 0., .5e-3 + number * .05e-3)
+        choice.GroupStep(number, 1, 0., 0., .5e-3 + number * .05e-3)
         for number in (4, 64)), ())
     config = _config(num_actors=64, num_actor_groups=8, dynamic_batching=True,
                      algorithm=algorithm)
@@ -177,7 +177,7 @@ class ChoiceTest(parameterized.TestCase):
   @parameterized.parameters((1, 1e-3), (4, .25e-3))
   def test_python_of_the_learner_by_hand(self, per_call, python_s):
     # 64 cores make updates of 8 ms of all cores; an update learns 160 steps.
-    times = choice.Times(64, (choice.Acting(16, 1, 0., 0., 0.),), ())
+    times = choice.Times(64, (choice.GroupStep(16, 1, 0., 0., 0.),), ())
     update = choice.Update('none', 8, 0., 8e-3, per_call)
     found = choice._expected(
         _config(num_actors=16, num_actor_groups=1), times, update)
@@ -208,8 +208,8 @@ class ChoiceTest(parameterized.TestCase):
   def test_environments_of_pong(self):
     # As measured on two cores; 48 environments had 0.87 of the rate of 96.
     times = choice.Times(2, (
-        choice.Acting(4, 1, .854e-3, 1.179e-3, 2.998e-3),
-        choice.Acting(16, 1, 3.385e-3, 2.393e-3, 8.696e-3)),
+        choice.GroupStep(4, 1, .854e-3, 1.179e-3, 2.998e-3),
+        choice.GroupStep(16, 1, 3.385e-3, 2.393e-3, 8.696e-3)),
         (choice.Update('none', 32, 77.29e-3, 146.3e-3),), in_processes=False)
     found = choice.choose(experiment.parse([
         '--recipe=atari_paper', '--agent=shallow', '--num_actors=auto']), times)
@@ -217,7 +217,7 @@ class ChoiceTest(parameterized.TestCase):
     self.assertEqual(found.config.num_actor_groups, 2)
 
   def _cartpole(self):
-    acting = [choice.Acting(number, 8, *times) for number, *times in (
+    acting = [choice.GroupStep(number, 8, *times) for number, *times in (
         (4, .224e-3, .487e-3, .648e-3), (16, .390e-3, .539e-3, .732e-3),
         (64, .798e-3, .591e-3, .861e-3))]
     update = choice.Update('policy', 8, .992e-3, 1.406e-3)

@@ -246,21 +246,21 @@ class ReportTest(absltest.TestCase):
         sys.exit()
 
   def test_goes_through_bytes(self):
-    for report in (user_code.Report('äé: \t', 'a\nb', 'c'),
-                   user_code.Report('x')):
+    for report in (user_code.ErrorText('äé: \t', 'a\nb', 'c'),
+                   user_code.ErrorText('x')):
       data = report.to_bytes(1000) + b'\0' * 7
-      self.assertEqual(user_code.Report.from_bytes(data), report)
+      self.assertEqual(user_code.ErrorText.from_bytes(data), report)
 
   def test_what_is_too_long_is_cut(self):
-    report = user_code.Report('ä' * 10, 'b' * 10, 'c' * 10)
+    report = user_code.ErrorText('ä' * 10, 'b' * 10, 'c' * 10)
     for size in range(32, 5, -1):
       data = report.to_bytes(size)
       self.assertLessEqual(len(data), size)
-      found = user_code.Report.from_bytes(data)
+      found = user_code.ErrorText.from_bytes(data)
       self.assertTrue(all(map(str.startswith, report, found)), found)
 
   def test_error_can_be_pickled(self):
-    error = user_code.Report('ValueError: x', 'frames', 'all').error('catch')
+    error = user_code.ErrorText('ValueError: x', 'frames', 'all').error('catch')
     found = pickle.loads(pickle.dumps(error))
     self.assertEqual((str(found), found.frames, found.all_frames),
                      ('catch raised ValueError: x', 'frames', 'all'))

@@ -206,7 +206,7 @@ class GroupsTest(parameterized.TestCase):
 
   def test_one_run_has_no_statistics(self):
     self.assertEqual(_of([_run(1, .5), _run(1, .5, entropy_cost=.5)]),
-                     groups.Report())
+                     groups.RunStatistics())
 
   def test_returns_without_a_scale_have_comparisons(self):
     runs = [_run(seed, 10. * seed + bonus, level, entropy_cost=cost)

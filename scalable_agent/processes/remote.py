@@ -103,12 +103,12 @@ class Remote:
     if error is None:
       return value
     self.close()
-    if isinstance(error, user_code.Report):
+    if isinstance(error, user_code.ErrorText):
       error = error.error(self._name)
     raise error
 
   def _receive(self, more_s: float
-               ) -> tuple[object, Exception | user_code.Report | None]:
+               ) -> tuple[object, Exception | user_code.ErrorText | None]:
     timeout_s = self._timeout_s + more_s
     patience = processes.Patience(timeout_s)
     try:
@@ -137,7 +137,7 @@ def _serve(pipe: connection.Connection, make: Callable[[], object]) -> None:
 
 
 def _try(call: Callable[..., object], *args: object
-         ) -> tuple[object, Exception | user_code.Report | None]:
+         ) -> tuple[object, Exception | user_code.ErrorText | None]:
   """Returns the result and the error of a call; one of the two is None."""
   try:
     return call(*args), None

@@ -26,7 +26,7 @@ _NOT_THEIRS = (_OURS, _WRAPPERS, '<frozen importlib',
                os.path.dirname(importlib.__file__) + os.sep)
 
 
-class Report(NamedTuple):
+class ErrorText(NamedTuple):
   """An error as text: class and message, and two tracebacks.
 
   `frames` has the frames that users wrote, `all_frames` all frames.
@@ -43,7 +43,7 @@ class Report(NamedTuple):
     return encoded.decode(errors='ignore').encode()
 
   @classmethod
-  def from_bytes(cls, data: bytes) -> 'Report':
+  def from_bytes(cls, data: bytes) -> 'ErrorText':
     """Inverts `to_bytes`; ignores zeros at the end."""
     return cls(*data.rstrip(b'\0').decode().split('\0'))
 
@@ -55,7 +55,7 @@ class Report(NamedTuple):
 
 
 def report(error: BaseException,
-           env: gymnasium.Env | None = None, method: str = 'step') -> Report:
+           env: gymnasium.Env | None = None, method: str = 'step') -> ErrorText:
   """Returns an error as text.
 
   Args:
@@ -88,7 +88,7 @@ def report(error: BaseException,
     message += (
         '; gymnasium wants five values from `step` (observation, reward, '
         'terminated, truncated, info) and two from `reset` (observation, info)')
-  return Report(f'{type(error).__name__}: {message}',
+  return ErrorText(f'{type(error).__name__}: {message}',
                 ''.join(lines),
                 ''.join(traceback.format_list(frames)))
 

@@ -241,7 +241,7 @@ class Workers:
           'These environments are closed, or have failed before.')
     failed = np.flatnonzero(self.exchange.status == FAILED)
     if failed.size:
-      return user_code.Report.from_bytes(
+      return user_code.ErrorText.from_bytes(
           self.exchange.report[failed[0]].tobytes()).error(
               self._describe(failed[:1]))
     if isinstance(error, _NoAnswerError):

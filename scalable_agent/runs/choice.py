@@ -34,7 +34,7 @@ _MOST_PYTHON_S = .001
 _POWER = 6
 
 
-class Acting(NamedTuple):
+class GroupStep(NamedTuple):
   """Mean times of a step of one group, which had the machine alone.
 
   Attributes:
@@ -79,7 +79,7 @@ class Times(NamedTuple):
     max_processes: processes of environments for which there is memory.
   """
   num_cores: int
-  acting: tuple[Acting, ...]
+  acting: tuple[GroupStep, ...]
   updates: tuple[Update, ...]
   in_processes: bool = True
   reset_s: float = 0.
@@ -252,7 +252,7 @@ def _expected(config: config_lib.Config, times: Times,
   return Choice(config, 1 / step_s, max(bounds, key=lambda name: bounds[name]))
 
 
-def _work_s(acting: Sequence[Acting], times: Times) -> float:
+def _work_s(acting: Sequence[GroupStep], times: Times) -> float:
   """Returns seconds of cores of a step of an environment in a process.
 
   One more environment takes longer only if the environments need all cores.
@@ -265,7 +265,7 @@ def _work_s(acting: Sequence[Acting], times: Times) -> float:
   return max(more_s, 0.) * times.num_cores
 
 
-def _python_s(acting: Sequence[Acting]) -> float:
+def _python_s(acting: Sequence[GroupStep]) -> float:
   """Returns seconds of Python of a step of a group, whatever its size.
 
   Python runs one thread at a time. The estimate is the seconds of cores of a
@@ -280,7 +280,7 @@ def _python_s(acting: Sequence[Acting]) -> float:
   return min(max(cpu_s, 0.), _MOST_PYTHON_S)
 
 
-def _line(acting: Sequence[Acting], seconds: Sequence[float],
+def _line(acting: Sequence[GroupStep], seconds: Sequence[float],
           number: float) -> float:
   """Returns seconds of a number of environments, on the line of others.
 

@@ -117,7 +117,7 @@ def measure(config: config_lib.Config, make_learner: MakeLearner,
   """
   layers.set_compute_dtype(config.compute_dtype)
   in_processes = shares.has_processes(config.level_name)
-  acting: dict[tuple[int, int], choice.Acting] = {}
+  acting: dict[tuple[int, int], choice.GroupStep] = {}
   updates: tuple[choice.Update, ...] = ()
   start_s = 0.  # Seconds until an environment process is measured.
   try:
@@ -160,7 +160,7 @@ def plan(per_process: int) -> list[tuple[int, int]]:
 
 
 def _is_worth(per_process: int, in_processes: bool,
-              acting: Mapping[tuple[int, int], choice.Acting]) -> bool:
+              acting: Mapping[tuple[int, int], choice.GroupStep]) -> bool:
   """Returns whether environments may be faster if they share processes."""
   if per_process == 1 or all(a.per_process == per_process
                              for a in acting.values()):
@@ -237,7 +237,7 @@ class _Group:
     self._actors.stop(_STOP_S)
     self._feed.join(_STOP_S)
 
-  def acting(self) -> choice.Acting:
+  def acting(self) -> choice.GroupStep:
     """Acts for a moment and returns the times of a step."""
     self._act(0)  # Compiles.
     num_steps, cpu_s = self._actors.num_steps(), time.process_time()
@@ -249,7 +249,7 @@ class _Group:
     waited_s, stepped_s = (
         seconds.get(name, 0.) - before.get(name, 0.)
         for name in ('wait', 'environment'))
-    return choice.Acting(
+    return choice.GroupStep(
         self._number, self._per_process, stepped_s / num_steps,
         max(all_s - waited_s - stepped_s, 0.) / num_steps, cpu_s / num_steps)
 

@@ -16,7 +16,7 @@ _COMPARISON_TEXT = (
     'until the interval of the difference excludes 0, in 4 of 5 repetitions.')
 
 
-def to_markdown(report: groups.Report) -> list[str]:
+def to_markdown(report: groups.RunStatistics) -> list[str]:
   """Returns the parts of a text; none without groups."""
   if not report.lines:
     return []
@@ -72,7 +72,7 @@ def _comparison_cells(comparison: groups.Comparison) -> list[str]:
           else f'{more:,}']
 
 
-def to_json(report: groups.Report) -> dict[str, object]:
+def to_json(report: groups.RunStatistics) -> dict[str, object]:
   """Returns a report as values for JSON."""
   return {
       'groups': [{
@@ -89,7 +89,7 @@ def to_json(report: groups.Report) -> dict[str, object]:
                       for c in report.comparisons]}
 
 
-def csv_rows(report: groups.Report) -> Iterator[list[object]]:
+def csv_rows(report: groups.RunStatistics) -> Iterator[list[object]]:
   """Yields rows for `files.to_csv`; `games` is the number of runs."""
   for line in report.lines:
     for name, (value, low, high) in line.estimates.items():

@@ -115,7 +115,7 @@ class Comparison(NamedTuple):
   probability: statistics.Estimate
 
 
-class Report(NamedTuple):
+class RunStatistics(NamedTuple):
   """The statistics over runs of all groups."""
   lines: tuple[Line, ...] = ()
   comparisons: tuple[Comparison, ...] = ()
@@ -235,11 +235,12 @@ def _names(keys: Sequence[tuple[tuple[str, object], ...]]) -> list[str]:
   return [f'{number} {name} ...' for number, name in enumerate(names, 1)]
 
 
-def report(groups: Sequence[Group], remarks: Sequence[str] = ()) -> Report:
+def report(groups: Sequence[Group],
+           remarks: Sequence[str] = ()) -> RunStatistics:
   """Returns the statistics of groups; only remarks without two seeds."""
   repeated = [group for group in groups if group.is_repeated]
   if not repeated:
-    return Report(remarks=tuple(remarks))
+    return RunStatistics(remarks=tuple(remarks))
   lines = [line for group in repeated for line in _lines(group)]
   pairs = list(itertools.combinations(repeated, 2))
   comparisons = [_compare(*pair) for pair in pairs if not _obstacle(*pair)]
@@ -247,7 +248,7 @@ def report(groups: Sequence[Group], remarks: Sequence[str] = ()) -> Report:
   if single:
     remarks = [*remarks, f'No statistics of {_some(single)}, and no comparison '
                'with other runs: each level has one seed only.']
-  return Report(tuple(lines), tuple(comparisons), (
+  return RunStatistics(tuple(lines), tuple(comparisons), (
       *remarks, *_remarks(repeated),
       *itertools.chain(*itertools.starmap(_remarks_on_pair, pairs))))
 

@@ -103,7 +103,7 @@ class Table(NamedTuple):
   remarks: tuple[str, ...]
   differences: tuple[str, ...]
   comparisons: tuple[Comparison, ...]
-  over_runs: groups_lib.Report
+  over_runs: groups_lib.RunStatistics
 
   @property
   def rows(self) -> tuple[Row, ...]:
@@ -163,7 +163,7 @@ def _seed_run(run: Run) -> groups_lib.SeedRun:
 
 
 def _unknown_runs(runs: Sequence[Run],
-                  over_runs: groups_lib.Report) -> Iterator[str]:
+                  over_runs: groups_lib.RunStatistics) -> Iterator[str]:
   unknown = [run.source for run in runs if not run.trained_with]
   if unknown and over_runs.lines:
     yield (f'Not in the statistics over runs: {", ".join(unknown)}, as the '
