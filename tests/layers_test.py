@@ -51,6 +51,7 @@ _LONGEST_CHAIN = 12
 # On a cluster: the chain goes through the driver and the learner's process.
 _LONGEST_CHAIN_ON_A_CLUSTER = 15
 _MAX_CALLS_TO_GRADIENT = 8
+_MAX_ANYS = 37  # Of `Any` in types; lower the limit with the number.
 _MAX_TOP_FOLDER = 8  # `__main__` must be there; --hook names `hooks`.
 # Longer than the limit, each with the reason.
 _LONG_FILES: dict[str, str] = {
@@ -164,6 +165,9 @@ class LimitsTest(absltest.TestCase):
 
   def test_all_functions_have_types(self):
     self.assertEmpty(house.untyped_functions(_ROOT))
+
+  def test_any(self):
+    self.assertLessEqual(house.num_anys(_ROOT), _MAX_ANYS)
 
   def test_top_folder(self):
     self.assertLessEqual(len(house.top_folder(_ROOT)), _MAX_TOP_FOLDER)

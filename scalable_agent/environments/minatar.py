@@ -7,7 +7,6 @@ all six actions. https://github.com/kenjyoung/MinAtar
 
 import functools
 import importlib
-from typing import Any
 
 import gymnasium
 from scalable_agent.environments import base
@@ -43,8 +42,7 @@ class _Repeatable(gymnasium.Wrapper):
   """
 
   def reset(self, *, seed: int | None = None,
-            options: dict[str, Any] | None = None
-            ) -> tuple[base.Observation, dict[str, Any]]:
+            options: dict | None = None) -> base.Reset:
     if seed is not None:
       self.unwrapped.game.last_action = 0
     return self.env.reset(seed=seed, options=options)

@@ -11,7 +11,7 @@ import errno
 import functools
 import math
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -69,7 +69,7 @@ class VideoWriter:
     """Opens the file; the extension of `path` decides about the format."""
     import imageio.v2
     self._path = path
-    options: dict[str, Any]
+    options: dict[str, object]
     if path.endswith('.gif'):
       self._every = math.ceil(frames_per_s / _MAX_GIF_FPS)
       # GIFs count hundredths of a second. Other durations would be cut off.

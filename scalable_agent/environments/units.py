@@ -26,7 +26,7 @@ class LevelSpaces(NamedTuple):
   observations: spaces.Layout
   actions: gymnasium.Space
   action_spec: structs.ActionSpec
-  units: dict[str, Any]
+  units: dict[str, object]
 
 
 def of_level(level_name: str, observation_space: gymnasium.Space,
@@ -87,7 +87,7 @@ def check_same(one: base.FlowEnvironment, other: base.FlowEnvironment) -> None:
 
 
 def describe(observation_space: gymnasium.Space,
-             action_space: gymnasium.Space) -> dict[str, Any]:
+             action_space: gymnasium.Space) -> dict[str, object]:
   """Returns `EnvironmentSpec.units`: spaces in the values of JSON."""
   return {'action': _to_json(action_space), 'observation': [
       [name, _to_json(part)]  # A name may be a number.
@@ -171,7 +171,7 @@ def _mask(value: structs.Nest, num_envs: int) -> np.ndarray:
                          for part in parts], axis=-1)
 
 
-def _to_json(space: gymnasium.Space) -> dict[str, Any]:
+def _to_json(space: gymnasium.Space) -> dict[str, object]:
   """Returns a space, perhaps of a class of the user, as values of JSON."""
   if isinstance(space, gym_spaces.Box):
     return {'type': 'Box', 'low': space.low.tolist(),

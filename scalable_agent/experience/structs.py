@@ -104,7 +104,7 @@ class EnvironmentSpec(NamedTuple):
   observation: ObservationSpec
   action: ActionSpec
   num_action_repeats: int
-  units: dict[str, Any] | None = None
+  units: dict[str, object] | None = None
 
   def to_json(self) -> dict[str, object]:
     """Returns the spec in numbers, strings, lists and dictionaries."""

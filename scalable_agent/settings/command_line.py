@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import itertools
 import os
-from typing import Any
 
 from absl import flags
 from scalable_agent import errors
@@ -66,14 +65,14 @@ def _define_boolean(*, flag_values: flags.FlagValues, name: str,
 
 
 def _define_integer(*, flag_values: flags.FlagValues, name: str,
-                    **kwargs: Any) -> None:
+                    **kwargs: object) -> None:
   is_automatic = name in sections.names_with('automatic')
   flags.DEFINE(_WholeNumbers(is_automatic), flag_values=flag_values, name=name,
                serializer=flags.ArgumentSerializer(), **kwargs)
 
 
 def _define_float(*, flag_values: flags.FlagValues, name: str,
-                  **kwargs: Any) -> None:
+                  **kwargs: object) -> None:
   flags.DEFINE(_Numbers(), flag_values=flag_values, name=name,
                serializer=flags.ArgumentSerializer(), **kwargs)
 

@@ -58,7 +58,7 @@ S = TypeVar('S', bound='AllSections')
 class AllSections(joined.Joined):
   """All sections in one, with checks across sections."""
 
-  def __new__(cls, *unnamed: Any, **settings: Any) -> 'AllSections':
+  def __new__(cls, *unnamed: object, **settings: object) -> 'AllSections':
     if unnamed:
       raise errors.ConfigError(
           'Settings need names, such as Config(level_name='

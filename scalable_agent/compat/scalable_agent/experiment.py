@@ -4,10 +4,10 @@
 Functions read the flags, as there; before flags are parsed, their defaults.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 import weakref
 
 from absl import flags
@@ -22,6 +22,7 @@ from scalable_agent.compat.scalable_agent.agent import Agent
 from scalable_agent.compat.scalable_agent.agent import AgentOutput
 from scalable_agent.compat.scalable_agent.agent import LstmState
 from scalable_agent.environments import dmlab
+from scalable_agent.experience import structs
 from scalable_agent.learning import optimizers
 from scalable_agent.losses import actor_critic
 from scalable_agent.losses.actor_critic import compute_baseline_loss
@@ -123,11 +124,11 @@ def _start(agent: Agent, env: environments.FlowEnvironment) -> _ActorState:
                      tf.nest.map_structure(tf.zeros_like, agent_output))
 
 
-def _with_batch(nest: Any) -> Any:
+def _with_batch(nest: structs.Nest) -> structs.Nest:
   return tf.nest.map_structure(lambda x: x[tf.newaxis], nest)
 
 
-def _without_batch(nest: Any) -> Any:
+def _without_batch(nest: structs.Nest) -> structs.Nest:
   return tf.nest.map_structure(lambda x: x[0], nest)
 
 
@@ -232,7 +233,8 @@ def pin_global_variables(device: str) -> Iterator[None]:
   The difference: TensorFlow 2 has no scopes of variables, so the context has
   no value.
   """
-  def make(next_creator: Any, **kwargs: Any) -> tf.Variable:
+  def make(next_creator: Callable[..., tf.Variable],
+           **kwargs: object) -> tf.Variable:
     with tf.device(device):
       return next_creator(**kwargs)
 
