@@ -9,11 +9,12 @@ from typing import Any
 
 # Public names, imported at their first use: processes of environments must not
 # import TensorFlow.
-_LAZY = {'Config': 'settings.config', 'load': 'modes.loading',
-         'train': 'modes.training'}
+_LAZY = {'Config': 'settings.config', 'StopTraining': 'errors',
+         'load': 'modes.loading', 'train': 'modes.training'}
+_WITHOUT_TENSORFLOW = ('Config', 'StopTraining')
 _LAZY_MODULES = ('compat', 'config', 'environments', 'errors', 'experiment',
                  'losses', 'structs', 'training', 'vtrace')
-__all__ = ['Config', 'load', 'train']
+__all__ = ['Config', 'StopTraining', 'load', 'train']
 
 
 def __getattr__(name: str) -> Any:
@@ -29,7 +30,7 @@ def __getattr__(name: str) -> Any:
 def _imported(name: str) -> Any:
   if name in _LAZY_MODULES:
     return importlib.import_module(f'{__name__}.{name}')
-  if name == 'Config':  # Needs no TensorFlow.
+  if name in _WITHOUT_TENSORFLOW:
     return getattr(importlib.import_module(f'{__name__}.{_LAZY[name]}'), name)
   console = importlib.import_module(f'{__name__}.processes.console')
   with console.quiet_tensorflow():

@@ -68,6 +68,14 @@ def nearest(name: str, names: Sequence[str]) -> str:
           else f'there are {", ".join(names)}.')
 
 
+class StopTraining(Exception):
+  """Raised by a hook: ends the training with a checkpoint, as Ctrl-C does.
+
+  The text of the exception, if any, is printed as the reason. All learners end
+  after the same update. The same command resumes the training.
+  """
+
+
 class UserError(Exception):
   """An error that a user can correct; the message says what to do."""
   exit_code = 2

@@ -252,7 +252,8 @@ class PackageTest(absltest.TestCase):
   def test_public_names_can_be_seen(self):
     names = dir(scalable_agent)
     self.assertContainsSubset(
-        ['Config', 'load', 'train', 'errors', 'vtrace', '__version__'], names)
+        ['Config', 'StopTraining', 'load', 'train', 'errors', 'vtrace',
+         '__version__'], names)
     for name in names:
       self.assertTrue(
           name in (*scalable_agent.__all__, '__version__')

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """What users may name in --agent and --hook: good and bad functions."""
 
+from scalable_agent import errors
 import tensorflow as tf
 
 NOTHING = None
@@ -73,6 +74,10 @@ def not_a_layer(observation_spec):
 
 def raises(observation_spec):
   raise ValueError(f'I do not like {observation_spec.shape}.')
+
+
+def stop(num_env_frames, values):
+  raise errors.StopTraining()
 
 
 def hook(num_env_frames, values):

@@ -1,7 +1,9 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the hooks for Weights & Biases and MLflow, with small fakes."""
 
+import contextlib
 import dataclasses
+import io
 import os
 import sys
 import threading
@@ -284,7 +286,7 @@ class ContextTest(absltest.TestCase):
 
   def _open(self, **kwargs):
     return context.open_context(
-        self.config, threading.Event(),
+        self.config, kwargs.get('stop', threading.Event()),
         kwargs.get('collectives', collectives.Alone()), None)
 
   def test_a_class_gets_the_settings_and_the_end(self):
@@ -330,6 +332,16 @@ class ContextTest(absltest.TestCase):
       with self._open() as opened:
         opened.hook(-1, {})
     self.assertEqual(fake_torsos.HOOKED[-1], 'end')
+
+  def test_stop_training_is_no_error(self):
+    stop = threading.Event()
+    self.config = dataclasses.replace(self.config, hook='fake_torsos:stop')
+    with self._open(stop=stop) as opened, \
+        contextlib.redirect_stdout(io.StringIO()) as output:
+      for _ in range(2):  # The second time is the last summary.
+        opened.hook(10, {})
+    self.assertTrue(stop.is_set())
+    self.assertEqual(output.getvalue(), '\nA hook has ended the training.\n')
 
   def test_other_learners_have_no_hook(self):
     with self._open(collectives=mock.Mock(rank=1)) as opened:
@@ -387,6 +399,13 @@ MUTATIONS = (
     )),
     dict(file='hooks', catches='test_parameters_of_a_resumed_run_stay', rows=(
         ('parameters change', 'if not run_id:', 'if True:'),
+    )),
+    dict(file='runs/context', catches='test_stop_training_is_no_error', rows=(
+        ('an error of the hook', ', signals.stopped_by_hook(stop):', ':'),
+    )),
+    dict(file='processes/signals', catches='test_stop_training_is_no_error',
+         rows=(
+        ('said twice', 'if not stop.is_set():  # The last', 'if True:  # The'),
     )),
     dict(file='runs/context', catches='test_an_error_ends_the_hook_too', rows=(
         ('no end', 'hook.close()', 'pass'),

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of recipes and of environments without an id, from Python."""
 
+from concurrent import futures
 import dataclasses
 import os
 import signal
@@ -117,6 +118,24 @@ class EnvironmentTest(parameterized.TestCase):
     self.assertEqual(
         agent.play(fake_environments.Steps(5.), num_episodes=1), [15])
 
+
+  @pytest.mark.slow
+  def test_a_hook_ends_the_training_in_every_thread(self):
+    config = scalable_agent.Config(
+        level_name='CartPole-v1', logdir=self.create_tempdir().full_path,
+        num_actors=2, batch_size=2, unroll_length=5, agent='mlp',
+        hidden_sizes='8', use_lstm=False, xla='none',
+        total_environment_frames=1_000)
+
+    def hook(update):
+      if update.learner.num_env_frames % 30 == 0:
+        raise scalable_agent.StopTraining('thirty more')
+
+    first = scalable_agent.train(config, hooks=[hook])
+    self.assertEqual(first.num_env_frames, 30)
+    with futures.ThreadPoolExecutor() as threads:  # Resumes.
+      second = threads.submit(scalable_agent.train, config, [hook]).result()
+    self.assertEqual(second.num_env_frames, 60)
 
   def test_a_relative_directory_is_that_of_the_start(self):
     self.addCleanup(os.chdir, os.getcwd())

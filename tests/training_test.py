@@ -126,6 +126,23 @@ class LearnTest(absltest.TestCase):
     self._learn([_ready(i) for i in range(9)], [hook])
     self.assertEqual(told, [1, 2])
 
+  def test_a_hook_that_raises_stop_training_ends_all_learners(self):
+    def hook(update):
+      self.tape.clear()
+      if update.learner.num_updates == 2:
+        raise errors.StopTraining('good enough')
+
+    others = _Others([(10, 0, 0)] * 3)
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      self._learn([_ready(i) for i in range(9)],
+                  [hook, lambda update: self.tape.append('next hook')],
+                  collectives=others)
+    self.assertEqual(self.tape, ['next hook'])
+    self.assertEqual(others.told, [[10, 0, 0], [10, 0, 0], [0, 1, 0]])
+    self.assertEqual(output.getvalue().strip(),
+                     'A hook has ended the training: good enough.')
+    self.assertTrue(self.stop.is_set())
+
   def test_nothing_is_learned_after_a_stop(self):
     self.stop.set()
     self._learn([_ready(0)])
@@ -528,6 +545,11 @@ MUTATIONS = (
         ('a stop between two parts loses nothing',
          "signals.wait_for(stop, 'the start of the next part')",
          "signals.wait_for(stop, '')"),
+    )),
+    dict(file='runs/training', catches=(
+        'test_a_hook_that_raises_stop_training_ends_all_learners'), rows=(
+        ('an error of the hook', 'with signals.stopped_by_hook(stop):',
+         'if True:'),
     )),
     dict(file='runs/training',
          catches='test_others_are_told_of_an_error_after_an_update', rows=(

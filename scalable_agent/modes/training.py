@@ -26,7 +26,8 @@ def train(config: config_lib.Config, hooks: Sequence[log.Hook] = (),
   Args:
     config: the settings of the run.
     hooks: functions that are called after each call of the learner, with a
-      `log.Update`.
+      `log.Update`. A function that raises `StopTraining` ends the training with
+      a checkpoint, as Ctrl-C does, in any thread.
     addons: further terms of the policy's loss, by name.
     env: a function, or a class, that makes an environment of gymnasium; the
       arguments are `config.environment_kwargs`. The environment gets the name

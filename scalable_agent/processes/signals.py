@@ -13,6 +13,8 @@ import time
 import types
 from typing import TextIO
 
+from scalable_agent import errors
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE_S = 5.
 # `timeout` sends its signal to the program, and at once to the group.
@@ -60,6 +62,18 @@ def wait_for(stop: threading.Event, what: str) -> None:
   """Sets `waits_for` if the event is a `Stop`."""
   if isinstance(stop, Stop):
     stop.waits_for = what
+
+
+@contextlib.contextmanager
+def stopped_by_hook(stop: threading.Event) -> Iterator[None]:
+  """Sets `stop`, and says so, if a hook raises `StopTraining` within."""
+  try:
+    yield
+  except errors.StopTraining as e:
+    if not stop.is_set():  # The last summary calls --hook once more.
+      reason = f': {e}' if str(e) else ''
+      print(f'\nA hook has ended the training{reason}.', flush=True)
+    stop.set()
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.processes import signals
 from scalable_agent.processes import user_code
 from scalable_agent.runs import panel as panel_lib
 from scalable_agent.runs import reports as reports_lib
@@ -62,15 +63,19 @@ def open_context(config: sections.AllSections, stop: threading.Event,
         videos = stack.enter_context(
             contextlib.closing(videos_lib.Videos(config)))
       if config.hook:
-        hook = stack.enter_context(_open_hook(config))
+        hook = stack.enter_context(_open_hook(config, stop))
     yield RunContext(
         stop, collectives, reports or reports_lib.Reports(), shown, videos,
         hook, say)
 
 
 @contextlib.contextmanager
-def _open_hook(config: sections.AllSections) -> Iterator[SummaryHook]:
-  """Yields the hook. If `--hook` names a class, calls the hook's `close`."""
+def _open_hook(config: sections.AllSections,
+               stop: threading.Event) -> Iterator[SummaryHook]:
+  """Yields the hook. If `--hook` names a class, calls the hook's `close`.
+
+  A hook that raises `StopTraining` sets `stop`.
+  """
   name = f'{config.hook} of --hook'
   function = user_code.load(config.hook, 'hook')
   is_class = isinstance(function, type)
@@ -78,7 +83,7 @@ def _open_hook(config: sections.AllSections) -> Iterator[SummaryHook]:
     hook: Any = function(config) if is_class else function
 
   def call(num_env_frames: int, values: Mapping[str, float]) -> None:
-    with user_code.errors_explained(name):
+    with user_code.errors_explained(name), signals.stopped_by_hook(stop):
       hook(num_env_frames, values)
 
   def close() -> None:

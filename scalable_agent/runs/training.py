@@ -59,11 +59,12 @@ def train_as_set(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
   Resumes from the checkpoint in `logdir` if there is one.
 
   Args:
-    hooks: called after each call of the learner, the program's hooks first.
+    hooks: called after each call of the learner, the program's hooks first. A
+      hook that raises `errors.StopTraining` ends the training.
     addons: further terms of the policy's loss, by name.
 
   Returns:
-    0, also when a signal ended the run with a checkpoint.
+    0, also when a signal or a hook ended the run with a checkpoint.
 
   Raises:
     signals.Stopped: a signal ended the run before the first checkpoint.
@@ -307,7 +308,8 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
   Args:
     learned: called with each batch and its result.
     publish: called with the weights after each update.
-    hooks: called in order after each call of the learner.
+    hooks: called in order after each call of the learner. `StopTraining` of a
+      hook sets `stop`.
     timer: adds up the time of the stages `wait` and `learn`.
   """
   while learner.num_env_frames < end_frames:
@@ -326,7 +328,8 @@ def learn(learner: learner_lib.Learner, batches: Iterator[structs.Batch], *,
         learned(batch, result)
       update = log_lib.Update(result.scalars, batch.notes, learner, lags)
       for hook in hooks:
-        hook(update)
+        with signals.stopped_by_hook(stop):
+          hook(update)
     except BaseException:
       # The other learners wait for the next batch, unless the part is over.
       if learner.num_env_frames < end_frames:
