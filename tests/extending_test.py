@@ -2,9 +2,12 @@
 """Tests of what users add: networks, hooks, and the example of both."""
 
 import collections
+import contextlib
 import os
 import pathlib
 import sys
+import types
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -214,6 +217,36 @@ class MazeTest(absltest.TestCase):
         is_over = env.step(action[0])[2]
       num_shortest += is_over
     self.assertGreaterEqual(num_shortest / len(ways), .98)
+
+
+
+class Pruned(Exception):
+  """In place of Optuna's `TrialPruned`."""
+
+
+class SearchTest(parameterized.TestCase):
+  """Tests of the example of a search with Optuna, with a stub."""
+
+  @parameterized.parameters((False, 120), (True, 80))
+  @pytest.mark.slow
+  def test_a_trial(self, is_bad, num_env_frames):
+    fake = types.SimpleNamespace(TrialPruned=Pruned)
+    out = self.create_tempdir().full_path
+    trial = mock.Mock(number=3)
+    trial.suggest_float.return_value = .01
+    trial.should_prune.side_effect = [False, is_bad, False]
+    with mock.patch.dict(sys.modules, optuna=fake):
+      from examples import optuna_search
+    with self.assertRaises(Pruned) if is_bad else contextlib.nullcontext():
+      result = optuna_search.objective(
+          trial, out, report_frames=40, total_environment_frames=120,
+          num_actors=2, environments_per_process=1, batch_size=2,
+          unroll_length=20, xla='none', hidden_sizes='8')
+      self.assertEqual(result, optuna_search.score(f'{out}/3'))
+    self.assertEqual([call.args[1] for call in trial.report.call_args_list],
+                     [1, 2] if is_bad else [1, 2, 3])
+    self.assertEqual(
+        loading.load(f'{out}/3').num_env_frames, num_env_frames)
 
 
 if __name__ == '__main__':
