@@ -196,16 +196,17 @@ class QuietTest(absltest.TestCase):
   @pytest.mark.slow
   def test_tensorflow_prints_nothing(self):
     env = {name: value for name, value in os.environ.items()
-           if name != 'TF_CPP_MIN_LOG_LEVEL'}
+           if name not in ('TF_CPP_MIN_LOG_LEVEL', 'TF_FORCE_GPU_ALLOW_GROWTH')}
     run = subprocess.run(
         [sys.executable, '-c',
-         'import scalable_agent, sys\n'
+         'import os, scalable_agent, sys\n'
          'assert "tensorflow" not in sys.modules\n'
          'scalable_agent.load, scalable_agent.train\n'
          'import tensorflow as tf\n'
-         'print(float(tf.reduce_sum(tf.ones([2]))))'],
+         'print(float(tf.reduce_sum(tf.ones([2]))),'
+         ' os.environ["TF_FORCE_GPU_ALLOW_GROWTH"])'],
         capture_output=True, text=True, cwd=_ROOT, env=env)
-    self.assertEqual((run.stdout, run.stderr), ('2.0\n', ''))
+    self.assertEqual((run.stdout, run.stderr), ('2.0 true\n', ''))
 
 
 MUTATIONS = (

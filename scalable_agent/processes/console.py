@@ -98,13 +98,14 @@ def without_lines(pattern: str) -> Iterator[None]:
 def quiet_tensorflow() -> Iterator[None]:
   """Drops the lines that an import of TensorFlow inside writes.
 
-  Does nothing if TensorFlow was imported before. `TF_CPP_MIN_LOG_LEVEL` is set.
+  Does nothing if TensorFlow was imported before. `TF_CPP_MIN_LOG_LEVEL` and
+  `TF_FORCE_GPU_ALLOW_GROWTH` are set.
   """
   if 'tensorflow' in sys.modules:
     yield
     return
-  name = 'TF_CPP_MIN_LOG_LEVEL'
-  os.environ.setdefault(name, variables.TENSORFLOW[name])
+  for name in 'TF_CPP_MIN_LOG_LEVEL', 'TF_FORCE_GPU_ALLOW_GROWTH':
+    os.environ.setdefault(name, variables.TENSORFLOW[name])
   # TensorFlow writes lines before the log level counts.
   with without_lines(TENSORFLOW_NOISE):
     yield
