@@ -148,8 +148,37 @@ class AddonsTest(parameterized.TestCase):
     has_term = ['pull' in learner.step(batch).scalars for _ in range(4)]
     self.assertEqual(has_term, [True, False, True, False])
 
+  @parameterized.parameters('sac', 'ddpg', 'mpo')
+  @eager.eagerly()
+  def test_variables_that_nobody_learns_are_an_error(self, algorithm):
+    layer = tf.keras.layers.Dense(3)
+    layer.build([None, 4])
+    fixed = tf.Variable(2., trainable=False)
+
+    def own(agent, data):
+      return tf.reduce_mean(layer(agent.params(data.observation)[:, :1]
+                                  * tf.ones([1, 4])))
+
+    learner = setup.make_learner(_config(algorithm), _SPEC,
+                                 addons={'own': own})
+    with self.assertRaisesRegex(
+        errors.ConfigError, r'^The addon own uses variables .*/kernel \[4, 3\],'
+        r' .*/bias \[3\]\. Make'):
+      learner.step(_batch(learner))
+
+    def targets(agent, data):  # All variables of the algorithm.
+      return fixed * tf.add_n([tf.reduce_sum(tf.convert_to_tensor(v)) for v in (
+          *learner.algorithm.targets, *agent.variables,
+          *sum(learner.algorithm.groups.values(), []))])
+
+    learner = setup.make_learner(_config(algorithm), _SPEC,
+                                 addons={'targets': targets})
+    self.assertIn('targets', learner.step(_batch(learner)).scalars)
+
   def test_groups_of_other_names_are_an_error(self):
-    algorithm = mock.Mock(groups={'critic': [], 'actor': []})
+    algorithm = mock.Mock(
+        groups={'critic': [], 'actor': []}, targets=[],
+        agent=mock.Mock(variables=[]))
     with self.assertRaisesRegex(
         errors.ConfigError, '^An addon needs a group named policy or agent.$'):
       addons_lib.WithAddons(algorithm, {'pull': _pull}, share=1.0)
@@ -160,6 +189,12 @@ MUTATIONS = (
          catches='test_groups_of_other_names_are_an_error', rows=(
         ('an addon without a group has no effect',
          'if self._group not in self.groups:', 'if False:'),
+    )),
+    dict(file='algorithms/addons',
+         catches='test_variables_that_nobody_learns_are_an_error', rows=(
+        ('all variables are allowed', 'if v.ref() not in self._saved', 'if 0'),
+        ('targets are refused', '*algorithm.agent.variables, '
+         '*algorithm.targets,', '*algorithm.agent.variables,'),
     )),
     dict(file='runs/setup', catches='test_wrong_functions', rows=(
         ('functions of Python are not checked',

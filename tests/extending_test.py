@@ -28,6 +28,7 @@ import tensorflow as tf
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 if str(_ROOT) not in sys.path:
   sys.path.insert(0, str(_ROOT))
+from examples import auxiliary
 from examples import maze
 
 _BOARD = structs.ArraySpec((10, 5), np.dtype(np.float32))
@@ -41,12 +42,12 @@ class TorsoTest(parameterized.TestCase):
                               use_lstm=False, use_last_action_reward=False)
     observations = np.random.default_rng(0).normal(
         size=[4, 10, 5]).astype(np.float32)
-    kernel, bias = agent._torso.get_weights()
+    kernel, bias = agent.torso.get_weights()
     expected = np.tanh(observations.reshape(4, 50) @ kernel + bias)
     np.testing.assert_allclose(
         agent._features(None, None, observations), expected, atol=1e-5)
     self.assertContainsSubset(
-        {id(v) for v in agent._torso.variables},
+        {id(v) for v in agent.torso.variables},
         {id(v) for v in agent.trainable_variables})
 
   def test_dictionaries(self):
@@ -55,7 +56,7 @@ class TorsoTest(parameterized.TestCase):
     agent = factory.make_agent('fake_torsos:of_parts', spec, _THREE)
     parts = {'a': np.array([[1., 2.]], np.float32),
              'b': np.full([1, 2, 3, 1], 5, np.uint8)}
-    np.testing.assert_allclose(agent._torso(parts), [[3., 30.]])
+    np.testing.assert_allclose(agent.torso(parts), [[3., 30.]])
 
   def test_critics_see_features_and_actions(self):
     actions = structs.ActionSpec(size=2)
@@ -218,6 +219,42 @@ class MazeTest(absltest.TestCase):
       num_shortest += is_over
     self.assertGreaterEqual(num_shortest / len(ways), .98)
 
+
+
+class AuxiliaryTest(tf.test.TestCase):
+  """Tests of the example of a network with a head for an addon."""
+
+  @pytest.mark.slow
+  def test_the_head_learns_and_is_saved(self):
+    config = config_lib.Config.from_recipe(
+        'catch', logdir=self.create_tempdir().full_path,
+        agent='examples.auxiliary:make', total_environment_frames=800,
+        addon='examples.auxiliary:reward_loss')
+    board = np.eye(10, 5, dtype=np.float32)[np.newaxis]
+    found = []
+    training.train(config, [lambda update: found.append(
+        update.learner.agent.torso.rewards(board))])
+    self.assertGreater(np.abs(found[-1] - found[0]).min(), 0)
+    self.assertAllClose(
+        loading.load(config.logdir).agent.torso.rewards(board), found[-1])
+
+  def test_rewards_belong_to_the_action_before(self):
+    predicted = np.random.default_rng(0).normal(size=[3, 2, 3])
+    agent = types.SimpleNamespace(torso=types.SimpleNamespace(
+        rewards=lambda x: tf.constant(
+            predicted[tf.reshape(x, [-1, 2])[:, 0],
+                      tf.reshape(x, [-1, 2])[:, 1]], tf.float32)))
+    steps = np.stack(np.meshgrid(range(3), range(2), indexing='ij'), -1)
+    actions = np.array([[0, 1], [2, 1], [0, 2]])
+    rewards = np.array([[9, 9], [1, 2], [3, 4]], np.float32)
+    data = types.SimpleNamespace(steps=types.SimpleNamespace(
+        env_outputs=types.SimpleNamespace(
+            observation=tf.constant(steps), reward=tf.constant(rewards)),
+        agent_outputs=types.SimpleNamespace(action=tf.constant(actions))))
+    expected = np.mean([
+        (predicted[t, b, actions[t + 1, b]] - rewards[t + 1, b])**2
+        for t in range(2) for b in range(2)])
+    self.assertAllClose(auxiliary.reward_loss(agent, data), expected)
 
 
 class Pruned(Exception):

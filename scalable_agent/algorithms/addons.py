@@ -1,7 +1,8 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Further terms of the loss of a policy, of `--addon` and of programs."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from scalable_agent import errors
 from scalable_agent.algorithms import base
@@ -13,6 +14,8 @@ import tensorflow as tf
 # `Algorithm.loss` that returns a scalar.
 Addon = Callable[[agents.Agent, structs.Nest], tf.Tensor]
 
+T = TypeVar('T')
+
 
 class WithAddons:
   """An algorithm with more terms in the loss of its policy."""
@@ -22,6 +25,8 @@ class WithAddons:
     """Wraps `algorithm`; `share` is the factor of the terms in the loss.
 
     Raises ConfigError if no group of variables is named `policy` or `agent`.
+    `loss` raises ConfigError if a term uses trainable variables that are
+    neither in a group nor saved.
     """
     self.agent = algorithm.agent
     self.groups = algorithm.groups
@@ -32,6 +37,10 @@ class WithAddons:
     self._loss = algorithm.loss
     self._addons = dict(addons)
     self._share = share
+    self._saved = {v.ref() for v in _watched(lambda: [
+        tf.convert_to_tensor(v) for v in (
+            *algorithm.agent.variables, *algorithm.targets,
+            *(v for group in self.groups.values() for v in group))])[1]}
     self._group = 'policy' if 'policy' in self.groups else 'agent'
     if self._group not in self.groups:
       raise errors.ConfigError('An addon needs a group named policy or agent.')
@@ -42,8 +51,29 @@ class WithAddons:
     loss = self._loss(data, importance_weights, groups, seed)
     if self._group not in groups:
       return loss
-    terms = {k: addon(self.agent, data) for k, addon in self._addons.items()}
+    terms = {name: self._term(name, data) for name in self._addons}
     return loss._replace(
         by_group={**loss.by_group, self._group: loss.by_group[self._group]
                   + self._share * tf.add_n([*terms.values()])},
         means={**loss.means, **terms})
+
+  def _term(self, name: str, data: structs.Nest) -> tf.Tensor:
+    """Returns a term; ConfigError if it uses variables that nobody learns."""
+    term, variables = _watched(
+        lambda: self._addons[name](self.agent, data))
+    if others := [v for v in variables if v.ref() not in self._saved]:
+      listed = ', '.join(f'{v.name.partition(":")[0]} {v.shape.as_list()}'
+                         for v in others)
+      raise errors.ConfigError(
+          f'The addon {name} uses variables that are not learned and not saved:'
+          f' {listed}. Make their layer a part of the network '
+          '(--agent=module:function), or set trainable=False.')
+    return term
+
+
+def _watched(
+    function: Callable[[], T]) -> tuple[T, Sequence[tf.Variable]]:
+  """Returns the result, and the trainable variables that `function` reads."""
+  with tf.GradientTape() as tape:
+    result = function()
+  return result, tape.watched_variables()

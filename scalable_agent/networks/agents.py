@@ -25,6 +25,10 @@ class Agent(tf.keras.Model):
 
   `factory.make_agent` makes all variables; the order of variables depends only
   on the arguments.
+
+  Attributes:
+    torso: the layer that sees observations, after `observation_normaliser` if
+      there is one. With `--agent=module:function`, the layer of the function.
   """
 
   def __init__(self, torso: tf.keras.layers.Layer,
@@ -62,7 +66,7 @@ class Agent(tf.keras.Model):
     self.action_spec = action_spec
     self.head = head
     self.observation_normaliser = observation_normaliser
-    self._torso = torso
+    self.torso = torso
     self._instruction_encoder = instruction_encoder
     self._core = core
     self._has_skip = has_skip
@@ -279,7 +283,7 @@ class Agent(tf.keras.Model):
     """Returns features of observations without instructions."""
     if self.observation_normaliser:
       observations = self.observation_normaliser(observations)
-    return self._torso(observations)
+    return self.torso(observations)
 
   def _features(self, last_action: tf.Tensor, reward: tf.Tensor,
                 observation: structs.Nest) -> tf.Tensor:
