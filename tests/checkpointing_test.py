@@ -21,6 +21,7 @@ import pytest
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.experience import structs
+from scalable_agent.modes import loading
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import setup
@@ -239,6 +240,23 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual(output.getvalue(), f'ckpt-1 of {logdir} is damaged: '
                      f'using {logdir}/ckpt-0.\n')
     self.assertEqual(_files_of(logdir, ''), before)
+
+  @parameterized.parameters(True, False)
+  @eager.eagerly()
+  def test_a_checkpoint_of_deepminds_program_is_said(self, has_state):
+    logdir = self.create_tempdir().full_path
+    for name in 'model.ckpt-7.index', 'model.ckpt-7.data-00000-of-00001':
+      open(os.path.join(logdir, name), 'w').close()
+    if has_state:
+      with open(os.path.join(logdir, 'checkpoint'), 'w') as f:
+        f.write('model_checkpoint_path: "model.ckpt-7"\n')
+    learner = learner_test.make_learner()
+    for use in (lambda: checkpointing.Checkpointer(logdir, learner, 'agent'),
+                lambda: loading.load(logdir)):
+      with self.assertRaisesRegex(
+          errors.CheckpointError, "of DeepMind's program \\(TensorFlow 1\\), .*"
+          'Use another --logdir'):
+        use()
 
   @parameterized.parameters(None, b'', b'garbled', b'\xff\xfe',
                             b'model_checkpoint_path: "ckpt-7"')
@@ -999,6 +1017,13 @@ MUTATIONS = (
          catches='test_a_kill_while_a_lost_checkpoint_is_written_again', rows=(
         ('half of a checkpoint has the name of the latest',
          "files.named(self._logdir) or '') == name", "'') == name"),
+    )),
+    dict(file='runs/checkpoint_files',
+         catches='test_a_checkpoint_of_deepminds_program_is_said', rows=(
+        ('any other checkpoint', "if not found and glob.glob(f'",
+         "if 0 and glob.glob(f'"),
+        ('only without the name of the checkpoint',
+         ".startswith('model.ckpt-')", ".startswith('no')"),
     )),
     dict(file='runs/checkpoint_files',
          catches='test_a_checkpoint_of_which_a_part_was_copied_is_an_error',

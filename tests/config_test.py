@@ -38,6 +38,11 @@ _REFERENCE = dict(
     level_name='ALE/Pong-v5')
 _FIELDS = {f.name: f for f in dataclasses.fields(config_lib.Config)}
 
+
+def _function():
+  """What a user may take for a value of a setting."""
+
+
 # Values that are refused, and the text of the error.
 _POSITIVE = [(0, 'must be positive'), (-1, 'must be positive')]
 _NOT_NEGATIVE = [(-1, 'must not be negative')]
@@ -292,6 +297,7 @@ class ChecksTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('level_name', [['catch']], 'must be of type str'),
+      ('agent', _function, "'my_file:_function' for a function of my_file.py"),
       ('mode', ['train'], 'must be of type str'),
       ('environment_kwargs', ['a'], 'must be of type str'),
       ('level_name', 'catch\n--seed=7', 'must be one line'),

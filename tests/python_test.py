@@ -12,6 +12,7 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import fake_environments
+import gymnasium
 import numpy as np
 import pytest
 import scalable_agent
@@ -19,6 +20,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.environments import own_levels
+from scalable_agent.environments import registry
 from scalable_agent.modes import loading
 from scalable_agent.processes import signals
 from scalable_agent.runs import training
@@ -103,6 +105,14 @@ class EnvironmentTest(parameterized.TestCase):
       scalable_agent.train(scalable_agent.Config(level_name='one_of_test'),
                            env=fake_environments.Steps(1.))
     self.assertFalse(own_levels.is_registered('one_of_test'))
+
+  def test_a_vector_in_place_of_an_environment(self):
+    own_levels.register('vector_of_test', lambda: gymnasium.make_vec(
+        'CartPole-v1', 2))
+    with self.assertRaisesRegex(
+        errors.EnvironmentSpecError, "vector_of_test makes <class 'gymn.*Vector"
+        "Env'>, which is no gymnasium.Env. .* --num_actors sets how many"):
+      registry.make(gymnasium.spec('vector_of_test'), {})
 
   @pytest.mark.slow
   def test_trains_and_returns_the_agent(self):
@@ -218,6 +228,11 @@ MUTATIONS = (
         ('another level is replaced',
          'elif any(family.levels.is_level(level_name)\n'
          '           for family in environments.FAMILIES):', 'elif False:'),
+    )),
+    dict(file='environments/registry',
+         catches='test_a_vector_in_place_of_an_environment', rows=(
+        ("gymnasium's error", "if 'must inherit from the gymnasium.Env class'",
+         "if 'no such text'"),
     )),
     dict(file='environments/own_levels',
          catches='test_an_environment_in_place_of_a_class', rows=(

@@ -161,6 +161,27 @@ class ActionsTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         env.step(np.array([0, 3])).observation, [[2], [5]])
 
+  def test_text_of_another_name(self):
+    text = gymnasium.spaces.Text(9)
+    picture = gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8)
+    action = structs.ActionSpec((3,))
+    for name in 'mission', spaces.ONLY_ARRAY:
+      with self.assertRaisesRegex(
+          errors.EnvironmentSpecError, f'in which {name} is a Text.* rename '
+          'the Text part to instruction with gymnasium.wrappers.Transform'):
+        spaces.layout(gymnasium.spaces.Dict(
+            {name: text, 'a': picture}), action, 'level')
+    with self.assertRaisesRegex(errors.EnvironmentSpecError, 'is supported'):
+      spaces.layout(text, action, 'level')  # No Dict.
+
+  @parameterized.parameters(1, 3)
+  def test_pictures_are_not_to_be_flattened(self, num_axes):
+    inner = gymnasium.spaces.Box(0, 255, (8, 8, 3)[:num_axes], np.uint8)
+    space = gymnasium.spaces.Dict(a=gymnasium.spaces.Dict(b=inner))
+    with self.assertRaises(errors.EnvironmentSpecError) as e:
+      spaces.layout(space, structs.ActionSpec((3,)), 'level')
+    self.assertEqual('FlattenObservation' in str(e.exception), num_axes == 1)
+
   @hypothesis.settings(deadline=None, derandomize=True)
   @hypothesis.given(st.data(), st.sampled_from([np.float32, np.float64]))
   def test_every_action_is_in_the_box(self, data, dtype):
@@ -422,6 +443,15 @@ MUTATIONS = (
               'dict(zip(self._names, observation',
               'dict(zip(sorted(self._parts), observation'),
          )),
+    dict(file='environments/spaces', catches='test_text_of_another_name', rows=(
+        ('a text in place of a Dict is one to rename',
+         'and isinstance(space, spaces.Dict)]:', ']:'),
+    )),
+    dict(file='environments/spaces',
+         catches='test_pictures_are_not_to_be_flattened', rows=(
+        ('only pictures at the top', 'any(map(_has_picture, parts_of(space)'
+         '.values()))', 'False'),
+    )),
     dict(file='environments/spaces',
          catches='test_bits_have_dtype_and_shape_of_the_space', rows=(
              ('bits as int32', 'return actions.astype(space.dtype)',

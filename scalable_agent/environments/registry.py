@@ -146,7 +146,8 @@ def make(spec: Spec, kwargs: Mapping[str, object]) -> gymnasium.Env:
   """Makes an environment with the arguments of `environment_kwargs`.
 
   Raises:
-    errors.EnvironmentSpecError: the level does not take an argument.
+    errors.EnvironmentSpecError: the level does not take an argument, or makes
+      no gymnasium.Env.
   """
   # Only videos need pictures, and the level's own `render_mode` is theirs.
   arguments.check_none(spec.id, {
@@ -155,6 +156,12 @@ def make(spec: Spec, kwargs: Mapping[str, object]) -> gymnasium.Env:
     return arguments.call(
         spec.id, functools.partial(gymnasium.make, spec), kwargs)
   except TypeError as e:
+    if 'must inherit from the gymnasium.Env class' in str(e):
+      raise errors.EnvironmentSpecError(
+          f'{spec.id} makes {str(e).partition("class: ")[2].partition(". ")[0]}'
+          ', which is no gymnasium.Env. A vector of environments cannot be '
+          'trained on: make one environment, and --num_actors sets how many '
+          'there are.') from e
     # A function may hand all arguments to an environment without pictures.
     others = {name: value for name, value in spec.kwargs.items()
               if name != 'render_mode'}

@@ -126,13 +126,21 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {in_a_line(space)}, in which '
         f'{", ".join(empty)} has no numbers: leave this part out.')
+  if texts := [name for name, part in parts.items()
+               if isinstance(part, spaces.Text) and name != TEXT
+               and isinstance(space, spaces.Dict)]:
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has observations {in_a_line(space)}, in which '
+        f'{" and ".join(texts)} is a Text. Only one Text is supported, named '
+        f'{TEXT}: rename the Text part to {TEXT} with '
+        'gymnasium.wrappers.TransformObservation.')
   if arrays.keys() != parts.keys() or arrays.keys() <= {TEXT, MASK}:
     can_flatten = False
     with contextlib.suppress(AttributeError, NotImplementedError):
       can_flatten = space.is_np_flattenable  # Not of all classes of spaces.
     wrapper = ('gymnasium.wrappers.FlattenObservation or another '
-               'ObservationWrapper' if can_flatten else
-               'an ObservationWrapper of gymnasium that returns a Box')
+               'ObservationWrapper' if can_flatten and not _has_picture(space)
+               else 'an ObservationWrapper of gymnasium that returns a Box')
     raise errors.EnvironmentSpecError(
         f'{level_name} has observations {in_a_line(space)}, but only a Box, '
         'a Discrete, a MultiDiscrete or a MultiBinary, a Tuple of these, or a '
@@ -238,6 +246,13 @@ def parts_of(space: gymnasium.Space) -> Mapping[str, gymnasium.Space]:
     return {str(i): part for i, part in enumerate(space.spaces)}
   return (space.spaces if isinstance(space, spaces.Dict)
           else {ONLY_ARRAY: space})
+
+
+def _has_picture(space: gymnasium.Space) -> bool:
+  """Returns whether a space has a picture, perhaps deep inside."""
+  if isinstance(space, spaces.Dict | spaces.Tuple):
+    return any(map(_has_picture, parts_of(space).values()))
+  return isinstance(space, spaces.Box) and len(space.shape) == 3
 
 
 def _array_spec(

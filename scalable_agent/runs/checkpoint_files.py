@@ -34,9 +34,12 @@ def latest_checkpoint(logdir: str) -> str | None:
 
   The file `checkpoint` names the latest checkpoint. If the file is lost, the
   checkpoint with the most updates is the latest. Raises CheckpointError if only
-  a part of the named checkpoint is there, as in an unfinished copy.
+  a part of the named checkpoint is there, as in an unfinished copy, or if the
+  only checkpoints are those of DeepMind's program.
   """
   path = named(logdir)
+  if path and os.path.basename(path).startswith('model.ckpt-'):
+    path = None
   if path and os.path.exists(f'{path}.index'):
     return path
   if path and (parts := glob.glob(f'{glob.escape(path)}.data-*')):
@@ -44,6 +47,10 @@ def latest_checkpoint(logdir: str) -> str | None:
         f'{path}.index, a part of the latest checkpoint, is missing: copy the '
         f'file again. To do without this checkpoint, delete {parts[0]}.')
   found = (older_than(path) if path else []) or names(logdir)
+  if not found and glob.glob(f'{glob.escape(logdir)}/model.ckpt-*.index'):
+    raise errors.CheckpointError(
+        f"{logdir} holds a checkpoint of DeepMind's program (TensorFlow 1), "
+        'which this program cannot read. Use another --logdir.')
   return os.path.join(logdir, found[-1]) if found else None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import json
 import os
 import re
+import types as types_lib
 
 import numpy as np
 
@@ -80,6 +81,9 @@ def broken_rule(value: object, kind: type, may_be_none: bool) -> str:
     types.append(int)
   if may_be_none:
     types.append(type(None))
+  if kind is str and isinstance(value, types_lib.FunctionType):
+    return ('must be the text module:function, such as '
+            f"'my_file:{value.__name__}' for a function of my_file.py")
   # A bool is an int to Python, but batch_size=True is a mistake.
   if not isinstance(value, tuple(types)) or (
       isinstance(value, bool) and kind is not bool):
