@@ -101,6 +101,45 @@ class TorsoTest(parameterized.TestCase):
     for count, old in zip(counts, before):
       self.assertGreater(float(count), old)
 
+  def _trained(self, network, algorithm, hooks=()):
+    """Returns the agent of a short training, from the checkpoint."""
+    settings = (dict(min_replay_steps=8, batch_size=4) if algorithm == 'sac'
+                else dict(batch_size=2, unroll_length=5, learning_rate=.01))
+    config = config_lib.Config(
+        level_name='catch', logdir=self.create_tempdir().full_path,
+        agent=network, algorithm=algorithm, num_actors=2, xla='none',
+        total_environment_frames=60, **settings)
+    training.train(config, hooks)
+    return loading.load(config.logdir).agent
+
+  @parameterized.parameters('impala', 'sac')
+  @pytest.mark.slow
+  def test_a_frozen_network_learns_nothing(self, algorithm):
+    agent = self._trained('fake_torsos:frozen', algorithm)
+    self.assertEmpty(agent.torso.trainable_variables)
+    for weights in agent.torso.get_weights():
+      np.testing.assert_array_equal(weights, np.full_like(weights, .1))
+
+  @pytest.mark.slow
+  def test_layers_in_lists_and_dictionaries_learn_and_are_saved(self):
+    seen = []
+    agent = self._trained('fake_torsos:in_list', 'impala', [
+        lambda update: seen.append(
+            update.learner.agent.torso.get_weights())])
+    self.assertLen(agent.torso.trainable_variables, 2)
+    self.assertGreater(np.abs(seen[-1][0] - seen[0][0]).max(), 0)
+    for saved, last in zip(agent.torso.get_weights(), seen[-1], strict=True):
+      np.testing.assert_array_equal(saved, last)
+
+  @parameterized.parameters(
+      ('with_dropout', 'own.*, a Own'),
+      ('with_batch_norm', 'batch_normalization.*, a BatchNormalization'))
+  def test_layers_that_cannot_be_used(self, name, message):
+    with self.assertRaisesRegex(
+        errors.ConfigError,
+        f'^The torso of fake_torsos:{name} has {message}, which cannot learn'):
+      factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
+
   @pytest.mark.slow
   def test_a_run_goes_on(self):
     logdir = self.create_tempdir().full_path
@@ -284,6 +323,16 @@ class SearchTest(parameterized.TestCase):
                      [1, 2] if is_bad else [1, 2, 3])
     self.assertEqual(
         loading.load(f'{out}/3').num_env_frames, num_env_frames)
+
+
+MUTATIONS = (
+    dict(file='networks/torsos', catches='test_layers_that_cannot_be_used',
+         rows=(
+        ('any layer is accepted', '    _check_layers(torso, name)\n', ''),
+        ('lists are not searched', '      waiting += value\n  return',
+         '      pass\n  return'),
+    )),
+)
 
 
 if __name__ == '__main__':

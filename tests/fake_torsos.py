@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """What users may name in --agent and --hook: good and bad functions."""
 
+import numpy as np
 from scalable_agent import errors
 import tensorflow as tf
 
@@ -33,13 +34,14 @@ def of_parts(observation_spec):
 
 
 def with_state(observation_spec):
-  """A torso with dropout, a running mean, and a weight that has no effect."""
+  """A torso with a seed, a running mean, and a weight that has no effect."""
   del observation_spec
 
   class Counted(tf.keras.layers.Layer):
 
     def build(self, shape):
       self.unused = self.add_weight(shape=(3,), name='unused')
+      self.seed = tf.keras.random.SeedGenerator(1)  # Integers.
       self.count = self.add_weight(shape=(), name='count', trainable=False)
 
     def call(self, features):
@@ -47,8 +49,48 @@ def with_state(observation_spec):
       return features
 
   return tf.keras.Sequential([
-      tf.keras.layers.Flatten(), tf.keras.layers.Dense(8, 'tanh'),
-      tf.keras.layers.Dropout(.5), Counted()])
+      tf.keras.layers.Flatten(), tf.keras.layers.Dense(8, 'tanh'), Counted()])
+
+
+class Holder(tf.keras.layers.Layer):
+  """Calls layers that are in a list within a dictionary."""
+
+  def __init__(self, *layers):
+    super().__init__()
+    self.held = {'all': [tf.keras.layers.Flatten(), *layers]}
+
+  def call(self, x):
+    for layer in self.held['all']:
+      x = layer(x)
+    return x
+
+
+def in_list(observation_spec):
+  del observation_spec
+  return Holder(Holder(tf.keras.layers.Dense(8, 'tanh')))
+
+
+def with_dropout(observation_spec):
+  del observation_spec
+
+  class Own(tf.keras.layers.Dropout):
+    pass
+
+  return Holder(Holder(tf.keras.layers.Dense(8, 'tanh'), Own(.5)))
+
+
+def with_batch_norm(observation_spec):
+  x = inputs = tf.keras.Input(observation_spec.shape)
+  x = tf.keras.layers.BatchNormalization()(tf.keras.layers.Flatten()(x))
+  return tf.keras.Model(inputs, tf.keras.layers.Dense(8, 'tanh')(x))
+
+
+def frozen(observation_spec):
+  """A model of given weights that do not learn."""
+  model = with_batch_norm(observation_spec)
+  model.set_weights([np.full(w.shape, .1) for w in model.get_weights()])
+  model.trainable = False
+  return model
 
 
 def three_axes(observation_spec):

@@ -10,8 +10,8 @@ Layers take a `seed` for the initial weights: None for Keras' global seed, or a
 `tf.keras.random.SeedGenerator`. With an integer, two kernels of the same shape
 would get the same values.
 
-Sublayers are kept in tuples: `tf.train.Checkpoint` silently leaves out
-sublayers that a Keras 3 layer keeps in a list.
+Sublayers are kept in tuples: `tf.train.Checkpoint` of a Keras 3 layer silently
+leaves out sublayers in a list. (The program saves the list of all variables.)
 """
 
 from collections.abc import Iterator, Sequence

@@ -23,6 +23,11 @@ import tensorflow as tf
 _VARIABLES_OF_USERS: weakref.WeakValueDictionary[int, tf.Variable] = (
     weakref.WeakValueDictionary())
 
+# Layers whose output differs between single steps and unrolls.
+_REFUSED = (tf.keras.layers.BatchNormalization, tf.keras.layers.Dropout,
+            tf.keras.layers.AlphaDropout, tf.keras.layers.GaussianDropout,
+            tf.keras.layers.GaussianNoise)
+
 Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
 
 
@@ -197,6 +202,7 @@ def _make_from_user(
       raise errors.ConfigError(
           f'The torso of {name} must put out features, float [2, F], for 2 '
           f'observations, not {found}.')
+    _check_layers(torso, name)
     for variable in torso.trainable_variables:
       if variable.dtype != 'float32':
         raise errors.ConfigError(
@@ -209,6 +215,38 @@ def _make_from_user(
             'and learner would share the weights of this layer.')
     _VARIABLES_OF_USERS.update({id(v): v for v in torso.variables})
   return torso
+
+
+def _check_layers(torso: tf.keras.layers.Layer, name: str) -> None:
+  """Raises ConfigError for batch normalisation and dropout, unless frozen."""
+  for layer in _with_sublayers(torso):
+    if isinstance(layer, _REFUSED) and layer.trainable:
+      raise errors.ConfigError(
+          f'The torso of {name} has {layer.name}, a {type(layer).__name__}, '
+          'which cannot learn here: single steps and unrolls must have equal '
+          'features. Leave the layer out, use LayerNormalization, or freeze a '
+          'pretrained layer with trainable=False.')
+
+
+def _with_sublayers(
+    torso: tf.keras.layers.Layer) -> list[tf.keras.layers.Layer]:
+  """Returns a layer and all layers in its attributes, lists and dicts."""
+  found: list[tf.keras.layers.Layer] = []
+  seen: set[int] = set()
+  waiting: list[object] = [torso]
+  while waiting:
+    value = waiting.pop()
+    if id(value) in seen:
+      continue
+    seen.add(id(value))
+    if isinstance(value, tf.keras.layers.Layer):
+      found.append(value)
+      waiting += vars(value).values()
+    elif isinstance(value, Mapping):
+      waiting += value.values()
+    elif isinstance(value, list | tuple):
+      waiting += value
+  return found
 
 
 def has_dense_layers(network: str, observation_spec: structs.ObservationSpec,
