@@ -142,7 +142,7 @@ class ProductsTest(absltest.TestCase):
 
   def test_products_are_those_of_an_update(self):
     [part] = [part for part in selftest_parts.parts()
-              if part.name == 'update of sac']
+              if part.name == 'update of sac, mlp']
     # TensorFlow does not compute products that no output needs: gradients of
     # the policy's loss for the weights of the critics.
     graph = part.graph()

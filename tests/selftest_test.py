@@ -18,6 +18,7 @@ from scalable_agent import vtrace
 from scalable_agent.modes import selftest
 from scalable_agent.modes import selftest_parts
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import declare
 from scalable_agent.settings import files
 import tensorflow as tf
 
@@ -41,6 +42,20 @@ def _broken(owner, name):
         lambda x: x * 1.05, right(*args, **kwargs))
 
   return mock.patch.object(owner, name, wrong)
+
+
+class PartsTest(absltest.TestCase):
+
+  def test_every_algorithm_and_every_network_has_an_update(self):
+    names = [part.name.removeprefix('update of ').split(', ', 1)
+             for part in selftest_parts.parts()
+             if part.name.startswith('update of ')]
+    self.assertEqual({algorithm for algorithm, _ in names},
+                     set(declare.ALGORITHMS))
+    self.assertEqual({network for _, network in names}, {
+        'mlp', 'mlp with LSTM', 'nature', 'shallow', 'deep', 'deep with LSTM'})
+    for algorithm in 'appo', 'ddqn':
+      self.assertIn([algorithm, 'nature'], names)
 
 
 class ReferenceTest(parameterized.TestCase, tf.test.TestCase):
@@ -95,7 +110,8 @@ class SelftestTest(parameterized.TestCase):
       ('product', tf, 'matmul', 'policy step, mlp'),
       ('tanh', tf.math, 'tanh', 'policy step, mlp'),
       ('convolution', tf.nn, 'convolution', 'policy step, shallow'),
-      ('mean', tf, 'reduce_mean', 'update of ddqn'))
+      ('mean', tf, 'reduce_mean', 'update of ddpg'),
+      ('gate', tf, 'sigmoid', 'update of ddqn, mlp with LSTM'))
   def test_a_wrong_function_is_found(self, owner, name, part):
     self._check_wrong(owner, name, part)
 
@@ -226,6 +242,10 @@ class SelftestTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='modes/selftest_parts',
+         catches='test_every_algorithm_and_every_network', rows=(
+        ('no nature', "('ddqn', 'nature'), ", ''),
+    )),
     dict(file='modes/selftest', catches='test_difference', rows=(
         ('numbers that are not finite are right',
          'or not np.isfinite(result).all()', ''),

@@ -30,7 +30,7 @@ _DISCRETE, _CONTINUOUS = structs.ActionSpec((6,)), structs.ActionSpec((), 6)
 
 # Returns the results of a call, by name.
 Results: TypeAlias = dict[str, np.ndarray]
-_Data: TypeAlias = structs.Unroll | structs.Transition
+_Data: TypeAlias = structs.Unroll | structs.Transition | structs.Sequence
 # Makes a learner, which XLA compiles or not, and a batch.
 _MakeLearner: TypeAlias = Callable[[bool], tuple[learner_lib.Learner, _Data]]
 
@@ -39,7 +39,7 @@ class Part(NamedTuple):
   """A part of the program.
 
   Attributes:
-    name: such as `update of sac`.
+    name: such as `update of sac, mlp`.
     make: makes a call of the part; the argument says whether XLA compiles.
     num_env_frames: environment frames of a call; 0 if a call has none.
     draws: whether the part draws random numbers. XLA draws other numbers.
@@ -87,12 +87,17 @@ def parts() -> list[Part]:
              per_step, graph=partial(_policy_graph, network)),
         _update_part(f'impala, {network}',
                      partial(_on_policy, 'impala', network), per_update)]
-  found.append(_update_part(
-      'appo, mlp', partial(_on_policy, 'appo', 'mlp'), per_update))
+  found += [
+      _update_part(f'appo, {network}',
+                   partial(_on_policy, 'appo', network), per_update)
+      for network in ('mlp', 'nature')]
   return found + [
-      _update_part(algorithm, partial(_off_policy, algorithm),
+      _update_part(f'{algorithm}, {network}',
+                   partial(_off_policy, algorithm, network),
                    draws=algorithm in ('td3', 'sac', 'mpo'))
-      for algorithm in ('ddqn', 'ddpg', 'td3', 'sac', 'mpo')]
+      for algorithm, network in (
+          ('ddqn', 'mlp'), ('ddqn', 'nature'), ('ddqn', 'mlp with LSTM'),
+          ('ddpg', 'mlp'), ('td3', 'mlp'), ('sac', 'mlp'), ('mpo', 'mlp'))]
 
 
 def _update_part(name: str, make: _MakeLearner, num_env_frames: int = 0,
@@ -140,18 +145,21 @@ def _learner(algorithm: str, network: str, xla: bool
              ) -> tuple[learner_lib.Learner, structs.EnvironmentSpec]:
   """Returns a learner with moved weights: some heads start as zeros."""
   has_lstm = network.endswith('LSTM')
+  agent = network.partition(' ')[0]
   observation: structs.ObservationSpec = (
-      structs.ArraySpec((17,), np.dtype(np.float32)) if network == 'mlp'
+      structs.ArraySpec((17,), np.dtype(np.float32)) if agent == 'mlp'
       else _FRAME)
-  if has_lstm:
+  if network == 'deep with LSTM':
     observation = {'frame': _FRAME, 'instruction': structs.ArraySpec(
         (), np.dtype(object))}
   is_discrete = algorithm in ('impala', 'appo', 'ddqn')
   options: dict[str, Any] = (
-      {'use_lstm': has_lstm, 'use_last_action_reward': has_lstm}
+      {'use_last_action_reward': has_lstm}
       if algorithm in ('impala', 'appo') else {'updates_per_call': 1})
+  if has_lstm and algorithm == 'ddqn':
+    options |= {'sequence_length': _LENGTH, 'burn_in_steps': _LENGTH}
   config = config_lib.Config(
-      algorithm=algorithm, agent=network.partition(' ')[0],
+      algorithm=algorithm, agent=agent, use_lstm=has_lstm,
       batch_size=_BATCH_SIZE, seed=1, micro_batch_size=0,
       xla='all' if xla else 'none', reward_clipping='none', **options)
   spec = structs.EnvironmentSpec(
@@ -188,18 +196,36 @@ def _on_policy(algorithm: str, network: str, xla: bool
       structs.Start((), (), learner.agent.initial_state(_BATCH_SIZE), ()))
 
 
-def _off_policy(algorithm: str, xla: bool
+def _off_policy(algorithm: str, network: str, xla: bool
                 ) -> tuple[learner_lib.Learner, _Data]:
-  learner, spec = _learner(algorithm, 'mlp', xla)
+  learner, spec = _learner(algorithm, network, xla)
   rng = np.random.RandomState(2)
+  if network.endswith('LSTM'):
+    return learner, _sequence(rng, learner, spec)
   shape = (_NUM_TRANSITIONS,)
-  normal = lambda *shape: np.array(rng.normal(size=shape), np.float32)
   return learner, structs.Transition(
-      normal(_NUM_TRANSITIONS, 17),
+      _observation(rng, spec, shape),
       rng.randint(6, size=shape).astype(np.int32) if spec.action.num_values
-      else np.tanh(normal(_NUM_TRANSITIONS, 6)),
-      normal(_NUM_TRANSITIONS), np.full(shape, .99, np.float32),
-      normal(_NUM_TRANSITIONS, 17))
+      else np.tanh(rng.normal(size=(*shape, 6)).astype(np.float32)),
+      rng.normal(size=shape).astype(np.float32),
+      np.full(shape, .99, np.float32),
+      _observation(rng, spec, shape))
+
+
+def _sequence(rng: np.random.RandomState, learner: learner_lib.Learner,
+              spec: structs.EnvironmentSpec) -> structs.Sequence:
+  """Returns sequences of discrete actions, half of them burn-in."""
+  shape, learned = (2 * _LENGTH + 1, _BATCH_SIZE), (_LENGTH, _BATCH_SIZE)
+  return structs.Sequence(
+      structs.StepOutput(
+          rng.normal(size=shape).astype(np.float32), structs.NO_INFO,
+          rng.uniform(size=shape) < .1, _observation(rng, spec, shape)),
+      rng.randint(6, size=shape).astype(np.int32),
+      learner.agent.initial_state(_BATCH_SIZE),
+      rng.normal(size=learned).astype(np.float32),
+      np.full(learned, .99, np.float32),
+      np.tile(np.arange(1, _LENGTH + 1, dtype=np.int32)[:, None], _BATCH_SIZE),
+      np.ones(learned, np.float32))
 
 
 def _update(learner: learner_lib.Learner, data: _Data
