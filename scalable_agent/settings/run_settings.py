@@ -31,9 +31,9 @@ class RunSettings(Section):
       'ALE/Pong-v5, MinAtar/Breakout-v1, BabyAI-GoToObj-v0 or '
       'dm_control/walker-walk-v0; module:id, such as my_levels:Corridor-v0, '
       'for an environment of your own; envpool:ID; a level of DeepMind Lab; a '
-      'toy: catch, memory, pattern or target; atari57 or dmlab30 for all '
-      'levels of that name, with one agent for all (--suite has one agent for '
-      'each level); or a list A,B,C of names. With '
+      'toy, such as catch, memory, pattern or target; atari57 or dmlab30 for '
+      'all levels of that name, with one agent for all (--suite has one agent '
+      'for each level); or a list A,B,C of names. With '
       'DeepMind Lab installed, the default of impala on the command line is '
       f'{lab_levels.DEFAULT}. '
       'Environment i plays level i % n of the n levels.', LEVELS)
