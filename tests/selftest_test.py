@@ -243,7 +243,7 @@ class SelftestTest(parameterized.TestCase):
 
 MUTATIONS = (
     dict(file='modes/selftest_parts',
-         catches='test_every_algorithm_and_every_network', rows=(
+         catches='test_every_algorithm_and_every_network_has_an_update', rows=(
         ('no nature', "('ddqn', 'nature'), ", ''),
     )),
     dict(file='modes/selftest', catches='test_difference', rows=(
