@@ -15,7 +15,9 @@ import fake_torsos
 import numpy as np
 import pytest
 from scalable_agent import algorithms
+from scalable_agent import environments
 from scalable_agent import errors
+from scalable_agent.environments import gymnasium_env
 from scalable_agent.experience import structs
 from scalable_agent.modes import loading
 from scalable_agent.networks import factory
@@ -30,6 +32,7 @@ if str(_ROOT) not in sys.path:
   sys.path.insert(0, str(_ROOT))
 from examples import auxiliary
 from examples import maze
+from examples import vector_simulator
 
 _BOARD = structs.ArraySpec((10, 5), np.dtype(np.float32))
 _THREE = structs.ActionSpec(num_values=(3,))
@@ -294,6 +297,29 @@ class AuxiliaryTest(tf.test.TestCase):
         (predicted[t, b, actions[t + 1, b]] - rewards[t + 1, b])**2
         for t in range(2) for b in range(2)])
     self.assertAllClose(auxiliary.reward_loss(agent, data), expected)
+
+
+class VectorTest(absltest.TestCase):
+  """Tests of the example of a simulator of many environments."""
+
+  @pytest.mark.slow
+  def test_a_family_of_the_caller_trains_evaluates_and_plays(self):
+    with mock.patch.object(environments, 'FAMILIES', environments.FAMILIES):
+      vector_simulator.register()
+      config = config_lib.Config.from_recipe(
+          'cartpole', level_name='my_simulator', num_actors=8,
+          logdir=self.create_tempdir().full_path, environments_per_process=1,
+          total_environment_frames=640, eval_every_frames=640,
+          eval_num_episodes=2)
+      with mock.patch.object(
+          gymnasium_env, 'GymnasiumVector', side_effect=AssertionError):
+        training.train(config)
+        agent = loading.load(config.logdir)
+        returns = agent.play(num_episodes=2)
+    self.assertEqual(agent.num_env_frames, 640)
+    self.assertGreater(min(returns), 7)
+    with open(os.path.join(config.logdir, 'evaluations.csv')) as f:
+      self.assertLen(f.readlines(), 2)
 
 
 class Pruned(Exception):
