@@ -1,5 +1,6 @@
 #!/bin/bash
-# A run on the nodes of a slurm job: one node learns, all other nodes act.
+# A run on the nodes of a slurm job: one node learns, all other nodes act. A
+# single node (--nodes=1) learns and acts, without ray.
 #
 #   sbatch --nodes=5 deploy/slurm.sh --recipe=atari_paper \
 #       --level_name=ALE/Breakout-v5 \
@@ -26,16 +27,17 @@ RAY_AUTH_TOKEN=${RAY_AUTH_TOKEN:-$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')}
 export RAY_AUTH_TOKEN
 
 num_actors=$((SLURM_JOB_NUM_NODES - 1))
+actors=
 if [ $num_actors = 0 ]; then
-  echo 'One node learns, all others act: use sbatch --nodes=2 or more.' >&2
-  exit 2
+  python experiment.py "$@" &
+else
+  srun --nodes=$num_actors --ntasks=$num_actors --exclude="$learner" bash -c '
+    exec python experiment.py --job_name=actor --task=$((SLURM_PROCID + 1)) \
+        --ray_address="$1"' bash "$address" &
+  actors=$!
+  python experiment.py "$@" --job_name=learner --task=0 \
+      --ray_address="$address" &
 fi
-srun --nodes=$num_actors --ntasks=$num_actors --exclude="$learner" bash -c '
-  exec python experiment.py --job_name=actor --task=$((SLURM_PROCID + 1)) \
-      --ray_address="$1"' bash "$address" &
-actors=$!
-python experiment.py "$@" --job_name=learner --task=0 \
-    --ray_address="$address" &
 run=$!
 
 is_over=
@@ -45,7 +47,7 @@ code=$?
 if [ "$is_over" ]; then  # The signal ended the wait, not the run.
   wait $run
   code=$?
-elif [ $code != 0 ]; then  # Actors would wait for another learner.
+elif [ $code != 0 ] && [ "$actors" ]; then  # Actors would wait for another learner.
   kill $actors
 fi
 

@@ -51,12 +51,14 @@ WORDS = {
         'install', 'quick start', 'tutorial', 'train', 'hyperparameters',
         'learning rate', 'evaluate', 'Windows', 'macOS'),
     'jobs.md': (
-        'GPU', 'CUDA', 'hyperparameter search', 'sweep', 'optuna', 'plot'),
+        'GPU', 'CUDA', 'hyperparameter search', 'sweep', 'optuna', 'ray tune',
+        'plot'),
     'logging.md': (
         'tensorboard', 'metrics', 'monitor', 'loss', 'learning curve'),
     'machines.md': ('cluster', 'distributed', 'ray', 'several GPUs'),
     'migrating_stable_baselines3.md': ('SB3', 'stable baselines'),
-    'new_algorithm.md': ('custom algorithm', 'custom loss'),
+    'new_algorithm.md': (
+        'custom algorithm', 'custom loss', 'auxiliary loss'),
     'new_environment.md': (
         'custom environment', 'custom env', 'own environment', 'gym',
         'gymnasium', 'wrapper',
@@ -64,7 +66,7 @@ WORDS = {
         'time limit', 'TimeLimit'),
     'new_network.md': (
         'custom network', 'custom policy', 'feature extractor', 'CNN',
-        'architecture'),
+        'architecture', 'pretrained network', 'transfer learning'),
     'recipes.md': (
         'hyperparameters', 'zoo', 'tuned', 'benchmark', 'own environment'),
     'runs.md': (
