@@ -55,6 +55,7 @@ _OTHERS = frozenset("""
     num_envs num_trials only out parts peers population programs repeats replay
     rounds rungs runs search seconds seeds simulate step_ms sweep to_limit trace
     try_settings variants version warm_up_s what window_s
+    signature_def
 """.split())
 
 
