@@ -262,7 +262,6 @@ class MazeTest(absltest.TestCase):
     self.assertGreaterEqual(num_shortest / len(ways), .98)
 
 
-
 class AuxiliaryTest(tf.test.TestCase):
   """Tests of the example of a network with a head for an addon."""
 

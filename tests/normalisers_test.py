@@ -767,6 +767,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     self.assertGreater(total, .1)
     self.assertAllEqual(rates[1], rates[2])
     self.assertAllClose(rates[0], rates[1], rtol=1e-4)
+    alone.copy_from_first()  # The next part begins with a new collection.
+    self.assertAllEqual(alone.state['statistics'][-3:], [rate, 0, 0])
 
   def test_sums_of_a_cut_collection_count_once_for_all_learners(self):
     first, rest = (_unroll(seed, batch_size=2) for seed in range(2))
@@ -1585,6 +1587,13 @@ MUTATIONS = (
             ('the sums of learner 0 count for each learner',
              'self._mover.variables if self._collectives.rank else ():',
              '():'),
+        )),
+    dict(
+        file='learning/learner',
+        catches='test_learners_have_one_rate_by_kl',
+        rows=(
+            ('the next part has the sum of a cut collection',
+             '      schedule.forget()', '      pass'),
         )),
     dict(
         file='learning/gradients',

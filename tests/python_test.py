@@ -27,6 +27,8 @@ from scalable_agent.runs import training
 from scalable_agent.settings import recipes
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_SMALL = dict(num_actors=2, batch_size=2, unroll_length=5, agent='mlp',
+              hidden_sizes='8', use_lstm=False, xla='none')
 
 
 class RecipeTest(parameterized.TestCase):
@@ -118,9 +120,7 @@ class EnvironmentTest(parameterized.TestCase):
   def test_trains_and_returns_the_agent(self):
     config = scalable_agent.Config(
         level_name='my_steps', logdir=self.create_tempdir().full_path,
-        num_actors=2, batch_size=2, unroll_length=5, agent='mlp',
-        hidden_sizes='8', use_lstm=False, xla='none',
-        environment_kwargs={'reward': 2}, total_environment_frames=20)
+        environment_kwargs={'reward': 2}, total_environment_frames=20, **_SMALL)
     # A module without TensorFlow: four processes import the environment.
     agent = scalable_agent.train(config, env=fake_environments.Steps)
     self.assertEqual(agent.num_env_frames, 20)
@@ -128,14 +128,11 @@ class EnvironmentTest(parameterized.TestCase):
     self.assertEqual(
         agent.play(fake_environments.Steps(5.), num_episodes=1), [15])
 
-
   @pytest.mark.slow
   def test_a_hook_ends_the_training_in_every_thread(self):
     config = scalable_agent.Config(
         level_name='CartPole-v1', logdir=self.create_tempdir().full_path,
-        num_actors=2, batch_size=2, unroll_length=5, agent='mlp',
-        hidden_sizes='8', use_lstm=False, xla='none',
-        total_environment_frames=1_000)
+        total_environment_frames=1_000, **_SMALL)
 
     def hook(update):
       if update.learner.num_env_frames % 30 == 0:

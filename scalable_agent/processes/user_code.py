@@ -88,9 +88,8 @@ def report(error: BaseException,
     message += (
         '; gymnasium wants five values from `step` (observation, reward, '
         'terminated, truncated, info) and two from `reset` (observation, info)')
-  return ErrorText(f'{type(error).__name__}: {message}',
-                ''.join(lines),
-                ''.join(traceback.format_list(frames)))
+  return ErrorText(f'{type(error).__name__}: {message}', ''.join(lines),
+                   ''.join(traceback.format_list(frames)))
 
 
 def load(name: str, flag: str) -> Callable[..., object]:
