@@ -171,7 +171,7 @@ class ActionsTest(parameterized.TestCase):
           'the Text part to instruction with gymnasium.wrappers.Transform'):
         spaces.layout(gymnasium.spaces.Dict(
             {name: text, 'a': picture}), action, 'level')
-    with self.assertRaisesRegex(errors.EnvironmentSpecError, 'is supported'):
+    with self.assertRaisesRegex(errors.EnvironmentSpecError, 'but only a Box'):
       spaces.layout(text, action, 'level')  # No Dict.
 
   @parameterized.parameters(1, 3)
