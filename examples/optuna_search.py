@@ -47,9 +47,11 @@ def objective(trial, out=OUT, report_frames=50_000, **settings):
       if is_pruned:
         raise scalable_agent.StopTraining(f'trial {trial.number} is pruned')
 
-  scalable_agent.train(config, hooks=[report])
+  agent = scalable_agent.train(config, hooks=[report])
   if is_pruned:
     raise optuna.TrialPruned()
+  if agent.num_env_frames < config.total_environment_frames:
+    raise KeyboardInterrupt  # A signal has stopped the training.
   return score(config.logdir)
 
 

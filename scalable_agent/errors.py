@@ -72,7 +72,8 @@ class StopTraining(Exception):
   """Raised by a hook: ends the training with a checkpoint, as Ctrl-C does.
 
   The text of the exception, if any, is printed as the reason. All learners end
-  after the same update. The same command resumes the training.
+  after the same update. The same command resumes the training. A deterministic
+  run keeps the checkpoint before, and must have one.
   """
 
 

@@ -39,7 +39,7 @@ _VECTOR = structs.ArraySpec((3,), np.dtype(np.float32))
 _DISCRETE = structs.ActionSpec((4,))
 _IMPALA = {'unroll_length': 5, 'clip_gradient_norm': 40.0, 'epsilon': 0.01}
 _MEMORY = {'use_lstm': True, 'lstm_units': 6, 'sequence_length': 3,
-           'burn_in_steps': 2, 'updates_per_call': 1}
+           'unroll_length': 3, 'burn_in_steps': 2, 'updates_per_call': 1}
 
 # What is wrong on purpose: a case, and how gradients are summed.
 _WRONG = (('words, RMSProp', 'twice'), ('words, RMSProp', 'mean'),

@@ -297,7 +297,9 @@ class ChecksTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('level_name', [['catch']], 'must be of type str'),
-      ('agent', _function, "'my_file:_function' for a function of my_file.py"),
+      ('agent', _function, "'my_file:name' for a function or a class of my_"),
+      ('hook', int, "'my_file:name' for a function or a class of my_file.py"),
+      ('level_name', _function, 'train.config, env=FUNCTION. takes a function'),
       ('mode', ['train'], 'must be of type str'),
       ('environment_kwargs', ['a'], 'must be of type str'),
       ('level_name', 'catch\n--seed=7', 'must be one line'),
@@ -554,6 +556,8 @@ class AlgorithmsTest(parameterized.TestCase):
       (dict(sequence_length=19), 'needs --use_lstm'),
       (dict(use_lstm=True, replay_steps=263), 'must be at least 264, for seq'),
       (dict(use_lstm=True, n_step=21), 'must be at most --sequence_length=20'),
+      (dict(use_lstm=True, unroll_length=21),
+       'must be at most --sequence_length=20: sequences begin where unrolls'),
       (dict(use_lstm=True, hindsight='future'), 'cannot be used with --use_'))
   def test_what_an_lstm_needs(self, settings, text):
     *_, (name, value) = settings.items()

@@ -62,6 +62,9 @@ def _start_cluster():
       initialize_head=True,
       head_node_args={'num_cpus': 2, 'object_store_memory': 100_000_000})
   cluster.add_node(num_cpus=2, object_store_memory=100_000_000)
+  # ray sets a handler of its own, which processes of later tests would inherit.
+  unittest.addModuleCleanup(
+      signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
   ray.init(address=cluster.address, log_to_driver=False)
   _CLUSTER.append(cluster)
 
@@ -678,7 +681,7 @@ class ProgramTest(_ProgramTest):
 
   @parameterized.parameters(
       (), ('--use_lstm', '--lstm_units=8', '--sequence_length=4',
-           '--burn_in_steps=3', '--exploration_ladder'))
+           '--unroll_length=4', '--burn_in_steps=3', '--exploration_ladder'))
   @pytest.mark.storm
   def test_two_learners_with_replays_go_on_after_one_was_killed(self, *args):
     process = self._kill_one_of_two_learners(

@@ -63,7 +63,7 @@ _SETTINGS = {
                    hidden_sizes='16'),
     'memory': dict(level_name='Pendulum-v1', algorithm='sac', use_lstm=True,
                    lstm_units=6, hidden_sizes='16,8', sequence_length=2,
-                   burn_in_steps=1, min_replay_steps=8),
+                   unroll_length=2, burn_in_steps=1, min_replay_steps=8),
 }
 
 

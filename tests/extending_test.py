@@ -143,6 +143,9 @@ class TorsoTest(parameterized.TestCase):
         f'^The torso of fake_torsos:{name} has {message}, which cannot learn'):
       factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
 
+  def test_attention_can_be_used(self):
+    factory.make_agent('fake_torsos:with_attention', _BOARD, _THREE)
+
   @pytest.mark.slow
   def test_a_run_goes_on(self):
     logdir = self.create_tempdir().full_path
@@ -328,16 +331,20 @@ class Pruned(Exception):
 class SearchTest(parameterized.TestCase):
   """Tests of the example of a search with Optuna, with a stub."""
 
+  def _example(self):
+    fake = types.SimpleNamespace(TrialPruned=Pruned)
+    with mock.patch.dict(sys.modules, optuna=fake):
+      from examples import optuna_search
+    return optuna_search
+
   @parameterized.parameters((False, 120), (True, 80))
   @pytest.mark.slow
   def test_a_trial(self, is_bad, num_env_frames):
-    fake = types.SimpleNamespace(TrialPruned=Pruned)
     out = self.create_tempdir().full_path
     trial = mock.Mock(number=3)
     trial.suggest_float.return_value = .01
     trial.should_prune.side_effect = [False, is_bad, False]
-    with mock.patch.dict(sys.modules, optuna=fake):
-      from examples import optuna_search
+    optuna_search = self._example()
     with self.assertRaises(Pruned) if is_bad else contextlib.nullcontext():
       result = optuna_search.objective(
           trial, out, report_frames=40, total_environment_frames=120,
@@ -349,6 +356,15 @@ class SearchTest(parameterized.TestCase):
     self.assertEqual(
         loading.load(f'{out}/3').num_env_frames, num_env_frames)
 
+  def test_a_signal_ends_the_search(self):
+    optuna_search = self._example()
+    trial = mock.Mock(number=3)
+    trial.suggest_float.return_value = .01
+    with mock.patch.object(optuna_search.scalable_agent, 'train') as train:
+      train.return_value.num_env_frames = 60
+      with self.assertRaises(KeyboardInterrupt):
+        optuna_search.objective(trial, '/nowhere', total_environment_frames=120)
+
 
 MUTATIONS = (
     dict(file='networks/torsos', catches='test_layers_that_cannot_be_used',
@@ -356,6 +372,10 @@ MUTATIONS = (
         ('any layer is accepted', '    _check_layers(torso, name)\n', ''),
         ('lists are not searched', '      waiting += value\n  return',
          '      pass\n  return'),
+    )),
+    dict(file='networks/torsos', catches='test_attention_can_be_used', rows=(
+        ('dropout with a rate of 0 is refused',
+         'layer.trainable and amount:', 'layer.trainable:'),
     )),
 )
 

@@ -79,6 +79,14 @@ def with_dropout(observation_spec):
   return Holder(Holder(tf.keras.layers.Dense(8, 'tanh'), Own(.5)))
 
 
+def with_attention(observation_spec):
+  """A model whose layer of attention has a dropout layer with a rate of 0."""
+  x = inputs = tf.keras.Input(observation_spec.shape)
+  x = tf.keras.layers.Reshape((-1, x.shape[-1]))(x)
+  x = tf.keras.layers.MultiHeadAttention(2, 4)(x, x)
+  return tf.keras.Model(inputs, tf.keras.layers.Flatten()(x))
+
+
 def with_batch_norm(observation_spec):
   x = inputs = tf.keras.Input(observation_spec.shape)
   x = tf.keras.layers.BatchNormalization()(tf.keras.layers.Flatten()(x))

@@ -706,7 +706,7 @@ class SequencesTest(tf.test.TestCase):
     return _config(
         use_lstm=True, num_actor_groups=1, unroll_length=4, replay_steps=120,
         min_replay_steps=48, batch_size=8, updates_per_step=.25, n_step=2,
-        burn_in_steps=2, sequence_length=3, updates_per_call=1,
+        burn_in_steps=1, sequence_length=4, updates_per_call=1,
         selector='prioritised', priority_exponent=1., priority_epsilon=1e-6)
 
   def test_they_are_as_they_were_acted(self):
@@ -732,7 +732,7 @@ class SequencesTest(tf.test.TestCase):
         self.assertEqual(list(found),
                          [e[:4] for e in entries[start:start + 6]])
         self.assertEqual(data.state[0][column], states[start])
-        for i, first in enumerate(range(start + 2, start + 5)):
+        for i, first in enumerate(range(start + 1, start + 5)):
           steps = entries[first + 1:min(first + 3, start + 6)]
           last = next((k for k, e in enumerate(steps) if e[2]), None)
           steps = steps if last is None else steps[:last + 1]
@@ -742,7 +742,7 @@ class SequencesTest(tf.test.TestCase):
               data.discount[i, column],
               _GAMMA**len(steps) if last is None else 0, rtol=1e-6)
           self.assertEqual(data.next[i, column], i + len(steps))
-      self.assertAllEqual(data.known, np.ones([3, 8]))
+      self.assertAllEqual(data.known, np.ones([4, 8]))
       seen.update(batch.positions.tolist())
     # 48 steps owe nothing, and 60 batches are owed for four steps each.
     self.assertEqual(12 * num_added, 48 + 60 * 4)

@@ -241,8 +241,8 @@ class LoadTest(parameterized.TestCase):
                             hidden_sizes='16', total_environment_frames=100),
         'memory': dict(algorithm='ddqn', use_lstm=True, lstm_units=8,
                        hidden_sizes='8', sequence_length=3, burn_in_steps=2,
-                       min_replay_steps=20, num_action_repeats=1,
-                       total_environment_frames=200),
+                       unroll_length=3, min_replay_steps=20,
+                       num_action_repeats=1, total_environment_frames=200),
     }[name]
     if name not in self.logdirs:
       self.logdirs[name] = os.path.join(self.root, name)

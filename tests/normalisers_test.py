@@ -1006,7 +1006,7 @@ class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
   @eager.eagerly()
   def test_agents_with_memory_see_normalised_observations(self, algorithm):
     settings = dict(use_lstm=True, lstm_units=8, sequence_length=3,
-                    burn_in_steps=1)
+                    unroll_length=3, burn_in_steps=1)
     learner = _off_policy(algorithm, normalise_observations='auto', **settings)
     plain = _off_policy(algorithm, **settings)
     [part] = learner.agent.observation_normaliser.statistics.values()

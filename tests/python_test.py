@@ -2,7 +2,9 @@
 """Tests of recipes and of environments without an id, from Python."""
 
 from concurrent import futures
+import contextlib
 import dataclasses
+import io
 import os
 import signal
 import subprocess
@@ -113,7 +115,8 @@ class EnvironmentTest(parameterized.TestCase):
         'CartPole-v1', 2))
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError, "vector_of_test makes <class 'gymn.*Vector"
-        "Env'>, which is no gymnasium.Env. .* --num_actors sets how many"):
+        "Env'>, which is no gymnasium.Env. .* no vector of environments: "
+        '--num_actors sets how many there are'):
       registry.make(gymnasium.spec('vector_of_test'), {})
 
   @pytest.mark.slow
@@ -143,6 +146,22 @@ class EnvironmentTest(parameterized.TestCase):
     with futures.ThreadPoolExecutor() as threads:  # Resumes.
       second = threads.submit(scalable_agent.train, config, [hook]).result()
     self.assertEqual(second.num_env_frames, 60)
+
+  @pytest.mark.slow
+  def test_a_deterministic_run_ended_before_its_first_checkpoint(self):
+    config = scalable_agent.Config(
+        level_name='CartPole-v1', logdir=self.create_tempdir().full_path,
+        total_environment_frames=1_000, deterministic=True,
+        num_actor_groups=1, **_SMALL)
+
+    def hook(update):
+      raise scalable_agent.StopTraining
+
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      with self.assertRaisesRegex(errors.SaveError, 'has no checkpoint: a hook '
+                                  'has ended the training before the first'):
+        scalable_agent.train(config, hooks=[hook])
+    self.assertIn('\nStopping.\n', output.getvalue())  # No signal has come.
 
   def test_a_relative_directory_is_that_of_the_start(self):
     self.addCleanup(os.chdir, os.getcwd())

@@ -45,7 +45,8 @@ _UNITS = 4
 
 def _settings(**settings):
   return dict(use_lstm=True, lstm_units=_UNITS, burn_in_steps=_BURN_IN,
-              sequence_length=_STEPS, batch_size=_B, **settings)
+              sequence_length=_STEPS, unroll_length=_STEPS, batch_size=_B,
+              **settings)
 
 
 def _make(case, **settings):
@@ -541,7 +542,7 @@ class RunTest(parameterized.TestCase, tf.test.TestCase):
 
     training.train(config_lib.Config(
         algorithm=algorithm, level_name=level, logdir=logdir, use_lstm=True,
-        lstm_units=6, hidden_sizes='8', burn_in_steps=2, sequence_length=3,
+        lstm_units=6, hidden_sizes='8', burn_in_steps=2, sequence_length=4,
         n_step=2, unroll_length=4, num_actors=3, num_actor_groups=1,
         batch_size=4, updates_per_step=.25, min_replay_steps=36,
         replay_steps=90, selector='prioritised', xla='none',

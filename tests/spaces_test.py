@@ -167,10 +167,16 @@ class ActionsTest(parameterized.TestCase):
     action = structs.ActionSpec((3,))
     for name in 'mission', spaces.ONLY_ARRAY:
       with self.assertRaisesRegex(
-          errors.EnvironmentSpecError, f'in which {name} is a Text.* rename '
+          errors.EnvironmentSpecError, f'with a Text named {name}. .* rename '
           'the Text part to instruction with gymnasium.wrappers.Transform'):
         spaces.layout(gymnasium.spaces.Dict(
             {name: text, 'a': picture}), action, 'level')
+    for names in ('instruction', 'note'), ('b', 'c'):
+      with self.assertRaisesRegex(
+          errors.EnvironmentSpecError,
+          'join all Text parts into one named instruction with gymnasium'):
+        spaces.layout(gymnasium.spaces.Dict(
+            {'a': picture, **dict.fromkeys(names, text)}), action, 'level')
     with self.assertRaisesRegex(errors.EnvironmentSpecError, 'but only a Box'):
       spaces.layout(text, action, 'level')  # No Dict.
 

@@ -446,7 +446,7 @@ class MemoryTest(parameterized.TestCase):
     training.train(config_lib.Config(
         algorithm=algorithm, level_name=level, logdir=logdir, agent='mlp',
         hidden_sizes='8', use_lstm=True, lstm_units=4, sequence_length=3,
-        burn_in_steps=2, unroll_length=5, xla='none', num_actors=1,
+        burn_in_steps=2, unroll_length=3, xla='none', num_actors=1,
         batch_size=2, min_replay_steps=20, updates_per_step=.1,
         num_action_repeats=1, total_environment_frames=50,
         environment_kwargs={} if level == 'catch' else {

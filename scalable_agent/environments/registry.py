@@ -159,9 +159,9 @@ def make(spec: Spec, kwargs: Mapping[str, object]) -> gymnasium.Env:
     if 'must inherit from the gymnasium.Env class' in str(e):
       raise errors.EnvironmentSpecError(
           f'{spec.id} makes {str(e).partition("class: ")[2].partition(". ")[0]}'
-          ', which is no gymnasium.Env. A vector of environments cannot be '
-          'trained on: make one environment, and --num_actors sets how many '
-          'there are.') from e
+          ', which is no gymnasium.Env. Make one environment of a class that '
+          'inherits from gymnasium.Env, and no vector of environments: '
+          '--num_actors sets how many there are.') from e
     # A function may hand all arguments to an environment without pictures.
     others = {name: value for name, value in spec.kwargs.items()
               if name != 'render_mode'}

@@ -129,11 +129,12 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
   if texts := [name for name, part in parts.items()
                if isinstance(part, spaces.Text) and name != TEXT
                and isinstance(space, spaces.Dict)]:
+    how = ('join all Text parts into one named' if TEXT in parts or texts[1:]
+           else 'rename the Text part to')
     raise errors.EnvironmentSpecError(
-        f'{level_name} has observations {in_a_line(space)}, in which '
-        f'{" and ".join(texts)} is a Text. Only one Text is supported, named '
-        f'{TEXT}: rename the Text part to {TEXT} with '
-        'gymnasium.wrappers.TransformObservation.')
+        f'{level_name} has observations {in_a_line(space)}, with a Text named '
+        f'{" and one named ".join(texts)}. Only one Text is supported, named '
+        f'{TEXT}: {how} {TEXT} with gymnasium.wrappers.TransformObservation.')
   if arrays.keys() != parts.keys() or arrays.keys() <= {TEXT, MASK}:
     can_flatten = False
     with contextlib.suppress(AttributeError, NotImplementedError):

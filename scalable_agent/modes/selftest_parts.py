@@ -157,7 +157,8 @@ def _learner(algorithm: str, network: str, xla: bool
       {'use_last_action_reward': has_lstm}
       if algorithm in ('impala', 'appo') else {'updates_per_call': 1})
   if has_lstm and algorithm == 'ddqn':
-    options |= {'sequence_length': _LENGTH, 'burn_in_steps': _LENGTH}
+    options |= dict.fromkeys(
+        ('unroll_length', 'sequence_length', 'burn_in_steps'), _LENGTH)
   config = config_lib.Config(
       algorithm=algorithm, agent=agent, use_lstm=has_lstm,
       batch_size=_BATCH_SIZE, seed=1, micro_batch_size=0,

@@ -220,7 +220,9 @@ def _make_from_user(
 def _check_layers(torso: tf.keras.layers.Layer, name: str) -> None:
   """Raises ConfigError for batch normalisation and dropout, unless frozen."""
   for layer in _with_sublayers(torso):
-    if isinstance(layer, _REFUSED) and layer.trainable:
+    # Layers of attention have a dropout layer, with a rate of 0 by default.
+    amount = getattr(layer, 'rate', getattr(layer, 'stddev', 1))
+    if isinstance(layer, _REFUSED) and layer.trainable and amount:
       raise errors.ConfigError(
           f'The torso of {name} has {layer.name}, a {type(layer).__name__}, '
           'which cannot learn here: single steps and unrolls must have equal '

@@ -64,6 +64,12 @@ def wait_for(stop: threading.Event, what: str) -> None:
     stop.waits_for = what
 
 
+def hint(stop: threading.Event) -> str:
+  """Returns a sentence on a second signal, if a signal has set the event."""
+  is_signal = isinstance(stop, Stop) and stop.number
+  return ' A second signal stops at once.' if is_signal else ''
+
+
 @contextlib.contextmanager
 def stopped_by_hook(stop: threading.Event) -> Iterator[None]:
   """Sets `stop`, and says so, if a hook raises `StopTraining` within."""

@@ -325,7 +325,7 @@ class Log:
       panel.close()  # Later lines are printed below the panel.
     if is_stopped:
       how = '' if self._config.deterministic else ' with a checkpoint'
-      print(f'\nStopping{how}. A second signal stops at once.')
+      print(f'\nStopping{how}.{signals.hint(self._context.stop)}')
     print(measured)
     if self._unwritten and self._last_notes:  # The end of each curve.
       self._write_summary(self._unwritten)

@@ -68,6 +68,7 @@ def train_as_set(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
 
   Raises:
     signals.Stopped: a signal ended the run before the first checkpoint.
+    SaveError: a hook ended a deterministic run before the first checkpoint.
     ConfigError: another run uses the log directory, or `ray_address` is set.
     Exception: an error of an environment or the learner, after a checkpoint.
   """
@@ -86,8 +87,13 @@ def train_as_set(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
       signals.Stop(waits_for='')) as stop:
     code = run(measuring.chosen(config, setup.make_learner), make_acting, stop,
                hooks, addons)
-    if stop.number and not checkpoint_files.latest_number(config.logdir):
-      raise signals.Stopped(128 + stop.number)
+    if stop.is_set() and not checkpoint_files.latest_number(config.logdir):
+      if stop.number:
+        raise signals.Stopped(128 + stop.number)
+      raise errors.SaveError(
+          f'{config.logdir} has no checkpoint: a hook has ended the training '
+          'before the first one. With --deterministic, see '
+          '--save_checkpoint_frames.')
     return code
 
 

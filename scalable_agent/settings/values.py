@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import json
 import os
 import re
-import types as types_lib
 
 import numpy as np
 
@@ -81,9 +80,10 @@ def broken_rule(value: object, kind: type, may_be_none: bool) -> str:
     types.append(int)
   if may_be_none:
     types.append(type(None))
-  if kind is str and isinstance(value, types_lib.FunctionType):
-    return ('must be the text module:function, such as '
-            f"'my_file:{value.__name__}' for a function of my_file.py")
+  if kind is str and callable(value):
+    return ("must be a text, such as 'my_file:name' for a function or a class "
+            'of my_file.py. train(config, env=FUNCTION) takes a function that '
+            'makes an environment')
   # A bool is an int to Python, but batch_size=True is a mistake.
   if not isinstance(value, tuple(types)) or (
       isinstance(value, bool) and kind is not bool):
