@@ -750,9 +750,10 @@ class AlgorithmsTest(parameterized.TestCase):
     self.assertRegex(flags.FLAGS[name].help.split('>: ')[-1], text)
 
   @parameterized.parameters(
-      (dict(), 8), (dict(unroll_length=1), 4),
+      (dict(), 8), (dict(unroll_length=1), 8),
       (dict(updates_per_step=.25), 2), (dict(updates_per_step=.01), 1),
-      (dict(num_actors=1, unroll_length=3), 3),
+      (dict(num_actors=1), 8), (dict(num_actors=3, unroll_length=3), 8),
+      (dict(num_actors=1, agent='nature'), 2, _FRAMES),
       (dict(selector='prioritised'), 1),
       (dict(selector='recent_prioritised'), 1), (dict(selector='recent'), 8),
       (dict(updates_per_call=3, selector='prioritised'), 3),
@@ -1319,8 +1320,13 @@ MUTATIONS = (
         ('several updates per call with priorities',
          'if self.is_prioritised or self.use_lstm:\n', 'if self.use_lstm:\n'),
         ('many updates per call for all networks',
-         "self.algorithm == 'ddqn' and self.agent == 'mlp'",
+         "is_small and self.algorithm == 'ddqn'",
          "self.algorithm == 'ddqn'"),
+        ('small networks learn after each step of one environment',
+         '_MIN_STEPS_OF_SMALL_UPDATES if is_small else 0', '0'),
+        ('all networks wait for the updates of eight steps',
+         '_MIN_STEPS_OF_SMALL_UPDATES if is_small else 0',
+         '_MIN_STEPS_OF_SMALL_UPDATES'),
         ('automatic networks do not count', 'resolved._updates_per_call() if',
          'self._updates_per_call() if'),
     )),

@@ -39,8 +39,9 @@ _MIN_GROUPS_SHARING = 4
 _MIN_ENVIRONMENTS_PER_STEP = 4
 _MANY_GROUPS = 64
 # More updates per call were not faster.
-_MAX_UPDATES_PER_CALL = 8
-_MAX_SMALL_UPDATES_PER_CALL = 32
+_MAX_UPDATES_PER_CALL, _MAX_SMALL_UPDATES_PER_CALL = 8, 32
+# With few environments, calls would cost more than their updates.
+_MIN_STEPS_OF_SMALL_UPDATES = 8
 # Seeds depend on this order, so new roles go to the end.
 _SEED_ROLES = (
     'environment', 'learner', 'actor', 'test', 'replay', 'evaluation')
@@ -228,12 +229,13 @@ class Config(sections.AllSections):
           1, 1 + (_MAX_SMALL_UPDATES_PER_CALL if is_small else 1))))
     if self.is_prioritised or self.use_lstm:
       return 1
-    num_steps = self.num_actors * self.unroll_length
-    due = int(used(self.updates_per_step) * num_steps)
+    is_small = self.agent == 'mlp'
+    num_steps = max(self.num_actors * self.unroll_length,
+                    _MIN_STEPS_OF_SMALL_UPDATES if is_small else 0)
+    due = max(int(used(self.updates_per_step) * num_steps), 1)
     # An update of a small Q-network takes a tenth of the time of a call.
-    is_small = self.algorithm == 'ddqn' and self.agent == 'mlp'
-    return min(max(due, 1), _MAX_SMALL_UPDATES_PER_CALL if is_small
-               else _MAX_UPDATES_PER_CALL)
+    return min(due, _MAX_SMALL_UPDATES_PER_CALL if (
+        is_small and self.algorithm == 'ddqn') else _MAX_UPDATES_PER_CALL)
 
   def _small_micro_batch(self) -> int:
     most, least = _SMALL_MICRO_BATCHES[

@@ -104,8 +104,9 @@ class LearnerSettings(Section):
       0,
       'Updates that the learner makes in a row before new weights are '
       'published. 0 for an automatic choice: the updates that are due when '
-      'every environment has made one unroll, but at most 8 (32 for ddqn with '
-      'the network mlp); 1 with priorities or --use_lstm. For appo with the '
+      'every environment has made one unroll (with the network mlp: after 8 '
+      'agent steps or more), but at most 8 (32 for ddqn with the network mlp); '
+      '1 with priorities or --use_lstm. For appo with the '
       'network mlp, without --use_lstm, --overlap and --ray_address, up to 32 '
       'updates of one collection; otherwise 1.', NOT_NEGATIVE, COUNT,
       algorithms=(*OFF_POLICY, 'appo'), automatic=True)
