@@ -18,12 +18,14 @@ from scalable_agent import algorithms
 from scalable_agent import errors
 from scalable_agent.acting import dynamic_batching
 from scalable_agent.acting import policies
+from scalable_agent.environments import toys
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.learning import statistics
 from scalable_agent.modes import export
 from scalable_agent.modes import loading
 from scalable_agent.networks import factory
+from scalable_agent.networks import frame_torsos
 from scalable_agent.networks import layers
 from scalable_agent.networks import normalisers
 from scalable_agent.networks import pop_art
@@ -223,6 +225,54 @@ class ObservationsTest(parameterized.TestCase, tf.test.TestCase):
     found = make(normaliser)(seen, *inputs)
     self.assertAllClose(found, make(None)(normaliser(seen), *inputs))
     self.assertLen(np.unique(tf.reshape(found, [3, -1])[:, 0]), 3)
+
+
+def _frames_of_catch(num_frames, rng):
+  """Returns frames with a dim ball on a picture, and the rows of the ball."""
+  env, is_over, frames, rows = toys.LEVELS['catch'](), True, [], []
+  picture = rng.uniform(50, 180, (80, 80))
+  for _ in range(num_frames):
+    if is_over:
+      board, is_over = env.reset(seed=int(rng.integers(1000)))[0], False
+    else:
+      board, _, is_over, _, _ = env.step(rng.integers(3))
+    frames.append(picture + 30 * np.kron(board, np.ones((8, 16))))
+    # The paddle is always in the last row.
+    rows.append(np.argmax(board[:-1].any(1)) if board[:-1].any() else 9)
+  return (np.uint8(frames)[..., np.newaxis],
+          np.float32(rows)[:, np.newaxis] / 3 - 1.5)
+
+
+class FeaturesTest(parameterized.TestCase):
+
+  def _explained(self, seed, normalised, num_updates=40):
+    """Returns the explained share of the variance of the ball's row."""
+    rng = np.random.default_rng(seed)
+    frames, rows = _frames_of_catch(1000, rng)
+    see = lambda frames: frames
+    if normalised:
+      see = _normaliser(frames.shape[1:], _BYTE)
+      _move(see, frames / 255)
+    torso = frame_torsos.make(
+        'shallow', frames.shape[1:], tf.keras.random.SeedGenerator(seed))
+    layer = tf.keras.layers.Dense(1, kernel_initializer='zeros')
+    value = lambda frames: layer(torso(see(tf.constant(frames))))
+    value(frames[:1])
+    variables = torso.trainable_variables + layer.trainable_variables
+    optimizer = tf.keras.optimizers.Adam(4e-4, epsilon=1e-5)
+    for _ in range(num_updates):
+      at = rng.choice(800, 32)
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(value(frames[at]) - rows[at]))
+      optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    rest = value(frames[800:]) - rows[800:]
+    return 1 - np.mean(np.square(rest)) / np.var(rows[800:])
+
+  @parameterized.parameters(0, 1, 2)
+  @pytest.mark.slow
+  def test_pixels_that_are_normalised_show_a_dim_ball_sooner(self, seed):
+    self.assertGreater(self._explained(seed, True), .7)
+    self.assertLess(self._explained(seed, False), .2)
 
 
 class ChoiceTest(parameterized.TestCase):
@@ -1223,6 +1273,13 @@ class AgentsTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='networks/normalisers',
+         catches='test_pixels_that_are_normalised_show_a_dim_ball_sooner0',
+         rows=(
+        ('one mean for all pixels',
+         "x = layers.to_float(x, 'float32') - mean",
+         "x = layers.to_float(x, 'float32') - tf.reduce_mean(mean)"),
+    )),
     dict(file='networks/critics',
          catches='test_critics_in_bfloat16_see_small_differences', rows=(
         ('observations are rounded before their mean is subtracted',
