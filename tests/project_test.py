@@ -202,7 +202,9 @@ class WorkflowsTest(absltest.TestCase):
     refused = lambda text: re.search(
         hook['entry'].encode(), text.encode(), re.MULTILINE | re.DOTALL)
     self.assertFalse(refused(72 * 'a' + '\n\n' + 100 * 'b'))
-    self.assertTrue(refused(73 * 'a' + '\n'))
+    self.assertFalse(refused(72 * 'ü' + '\n'))
+    for letter in 'a', 'ü', '€':
+      self.assertTrue(refused(73 * letter + '\n'))
 
   def test_forms(self):
     forms = [_yaml(path) for path in _FORMS if path.stem != 'config']
