@@ -34,12 +34,7 @@ class Vector(from_gymnasium.WrappedVector):
     del parts, settings, num_threads
     self._vector = gymnasium.make_vec(  # Your simulator.
         'CartPole-v1', len(seeds), vectorization_mode='vector_entry_point')
-    self._seed = seeds[0]
-    super().__init__(self._vector, level_names[0])
-
-  def initial(self):
-    self._vector.reset(seed=self._seed)
-    return super().initial()
+    super().__init__(self._vector, level_names[0], seeds[0])
 
   def close(self):
     self._vector.close()

@@ -12,6 +12,7 @@ from unittest import mock
 from absl.testing import absltest
 from absl.testing import parameterized
 import fake_torsos
+import gymnasium
 import numpy as np
 import pytest
 from scalable_agent import algorithms
@@ -304,6 +305,14 @@ class AuxiliaryTest(tf.test.TestCase):
 class VectorTest(absltest.TestCase):
   """Tests of the example of a simulator of many environments."""
 
+  def test_each_start_repeats_the_games(self):
+    vector = vector_simulator.Vector(['my_simulator'] * 2, (), [7, 8], None, 0)
+    self.addCleanup(vector.close)
+    expected, _ = gymnasium.make_vec(
+        'CartPole-v1', 2, vectorization_mode='vector_entry_point').reset(seed=7)
+    for _ in range(2):
+      np.testing.assert_array_equal(vector.initial(), expected)
+
   @pytest.mark.slow
   def test_a_family_of_the_caller_trains_evaluates_and_plays(self):
     with mock.patch.object(environments, 'FAMILIES', environments.FAMILIES):
@@ -367,6 +376,10 @@ class SearchTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='environments/from_gymnasium',
+         catches='test_each_start_repeats_the_games', rows=(
+        ('a seed is not kept', 'reset(seed=self._seed)', 'reset()'),
+    )),
     dict(file='networks/torsos', catches='test_layers_that_cannot_be_used',
          rows=(
         ('any layer is accepted', '    _check_layers(torso, name)\n', ''),

@@ -468,9 +468,9 @@ MUTATIONS = (
     dict(file='environments/from_gymnasium',
          catches='test_a_vector_starts_again_after_an_end', rows=(
         ('ends of before are kept',
-         'observation, _ = self._env.reset()\n'
+         'observation, _ = self._env.reset(seed=self._seed)\n'
          '    self._ended = (self._nothing, self._nothing)',
-         'observation, _ = self._env.reset()'),
+         'observation, _ = self._env.reset(seed=self._seed)'),
     )),
     dict(file='modes/loading',
          catches='test_steps_are_those_of_the_network', rows=(

@@ -82,9 +82,14 @@ class WrappedVector:
   the episode here, too.
   """
 
-  def __init__(self, env: gymnasium.vector.VectorEnv, level_name: str):
-    """Wraps a vector; `level_name` is for errors."""
+  def __init__(self, env: gymnasium.vector.VectorEnv, level_name: str,
+               seed: int | None = None):
+    """Wraps a vector; `level_name` is for errors.
+
+    With a `seed`, each `initial` starts the same games.
+    """
     self._env = env
+    self._seed = seed
     action = spaces.action_spec(env.single_action_space, level_name)
     self._layout = spaces.layout(
         env.single_observation_space, action, level_name)
@@ -96,8 +101,8 @@ class WrappedVector:
     self._ended = (self._nothing, self._nothing)
 
   def initial(self) -> base.Observation:
-    """See `base.VectorEnvironment`; does not seed the environments."""
-    observation, _ = self._env.reset()
+    """See `base.VectorEnvironment`; without a seed, other games follow."""
+    observation, _ = self._env.reset(seed=self._seed)
     self._ended = (self._nothing, self._nothing)
     return self._convert(observation, self._nothing)
 
