@@ -283,6 +283,32 @@ class AuxiliaryTest(tf.test.TestCase):
     self.assertAllClose(
         loading.load(config.logdir).agent.torso.rewards(board), found[-1])
 
+  @pytest.mark.slow
+  def test_public_names_of_the_agent(self):
+    def own_entropy(agent, data):  # As in docs/new_algorithm.md.
+      outputs, _ = agent.unroll(
+          data.steps.agent_outputs.action, data.steps.env_outputs,
+          data.start.agent_state)
+      distribution = agent.head.distribution(outputs.policy[:-1])
+      return tf.reduce_mean(distribution.entropy())
+
+    def difference(agent, data):
+      observations = data.steps.env_outputs.observation[0]
+      of_torso = agent.torso(agent.observation_normaliser(observations))
+      return tf.reduce_max(tf.abs(
+          agent.params(observations) - agent._params(of_torso)))
+
+    seen = []
+    training.train(
+        config_lib.Config.from_recipe(
+            'catch', logdir=self.create_tempdir().full_path,
+            normalise_observations='auto', total_environment_frames=800),
+        [lambda update: seen.append(update.scalars)],
+        {'own_entropy': own_entropy, 'difference': difference})
+    for scalars in seen[1:]:  # The first update only sets statistics.
+      self.assertAllClose(scalars['own_entropy'], scalars['entropy'])
+      self.assertAllClose(scalars['difference'], 0.)
+
   def test_rewards_belong_to_the_action_before(self):
     predicted = np.random.default_rng(0).normal(size=[3, 2, 3])
     agent = types.SimpleNamespace(torso=types.SimpleNamespace(
