@@ -1,6 +1,7 @@
 #!/bin/bash
 # A run on the nodes of a slurm job: one node learns, all other nodes act. A
-# single node (--nodes=1) learns and acts, without ray.
+# single node (--nodes=1) learns and acts, without ray and without
+# --num_actor_workers.
 #
 #   sbatch --nodes=5 deploy/slurm.sh --recipe=atari_paper \
 #       --level_name=ALE/Breakout-v5 \

@@ -45,7 +45,8 @@ class ActingSettings(Section):
       'a map (DeepMind Lab). auto (or 0): as many as fit the measured times '
       'with --num_actors=auto; else the default of other levels, but a group '
       'for each environment (at most 64) if resets are slow in a short trial '
-      'of the level. No trial with --ray_address or --deterministic.',
+      'of the level. No trial with --ray_address, --deterministic, Atari or '
+      'EnvPool; a resumed run keeps its groups.',
       NOT_NEGATIVE, COUNT, automatic=True)
   unroll_length: int = setting(
       By({'impala': 100, 'appo on Atari': 64, 'appo': 64, 'ddqn with LSTM': 20,
