@@ -224,7 +224,7 @@ def _outcomes(
 def _copies(folder: pathlib.Path, number: int) -> list[pathlib.Path]:
   """Copies the program, with bytecode."""
   whole = folder / 'whole'
-  for name in ('scalable_agent', 'tests'):
+  for name in ('scalable_agent', 'tests', 'examples'):
     shutil.copytree(_ROOT / name, whole / name,
                     ignore=shutil.ignore_patterns('__pycache__'))
     compileall.compile_dir(whole / name, quiet=1)
