@@ -24,6 +24,7 @@ sys.path.insert(0, str(_ROOT))
 from scalable_agent import algorithms
 from scalable_agent import zoo
 from scalable_agent.runs import checkpointing
+from scalable_agent.runs import choice
 from scalable_agent.runs import setup
 from scalable_agent.runs import weights
 from scalable_agent.settings import config as config_lib
@@ -43,8 +44,9 @@ def make(name: str, logdir: pathlib.Path) -> str:
     raise SystemExit(f'zoo:{name} ({config.algorithm}) lacks weights of its '
                      'training: use an agent of IMPALA or APPO.')
   learner.num_env_frames = weights.restore(folder, learner.agent)
-  learner.num_updates = learner.num_env_frames // (
-      config.batch_size * config.unroll_length * config.num_action_repeats)
+  learner.num_updates = round(
+      learner.num_env_frames / config.num_action_repeats
+      * choice.updates_per_step(config))
   checkpointer = checkpointing.Checkpointer(
       str(logdir), learner, algorithms.describe(config, spec),
       level=config.level_name)

@@ -29,6 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'benchmarks')]
 from scalable_agent.modes import running
 from scalable_agent.scores import atari57
 from scalable_agent.settings import config as config_lib
+from scalable_agent.settings import files
 
 _RESULTS = ROOT / 'benchmarks' / 'results'
 _PICTURE = ROOT / 'docs' / 'reproduction.png'
@@ -44,9 +45,9 @@ def curve(directory: pathlib.Path, window_frames: int = _WINDOW_FRAMES
           ) -> list[tuple[int, float, int]]:
   """Returns frames, mean return and number of episodes of each window.
 
-  The last window is left out if the run is within that window, and the first
-  of a directory that does not begin at frame 0: games that begin together end
-  there, the short ones more often.
+  The last window is left out if episodes and tests end within that window, and
+  the first of a directory that does not begin at frame 0: games that begin
+  together end there, the short ones more often.
 
   Args:
     directory: the log directory.
@@ -54,10 +55,12 @@ def curve(directory: pathlib.Path, window_frames: int = _WINDOW_FRAMES
   """
   episodes = running.episodes(directory)
   windows = np.ceil(episodes[:, 0] / window_frames).astype(np.int64)
+  end = max([episodes[-1, 0], *(
+      int(row['num_env_frames']) for row in tests(directory))])
   points = []
   for window in np.unique(windows)[int(windows[0] > 1):]:
     frames = int(window) * window_frames
-    if frames <= episodes[-1, 0]:
+    if frames <= end:
       returns = episodes[windows == window, 2]
       points.append((frames, float(returns.mean()), len(returns)))
   return points
@@ -118,10 +121,7 @@ def update(path: pathlib.Path, fields: tuple[str, ...], run: Row,
                 if any(row[name] != run[name] for name in run)]
   rows = others + [{**run, **row} for row in rows]
   path.parent.mkdir(exist_ok=True)
-  with open(path, 'w', newline='', encoding='utf-8') as f:
-    writer = csv.DictWriter(f, fields, lineterminator='\n')
-    writer.writeheader()
-    writer.writerows(rows)
+  files.write_csv(str(path), fields, rows)
   return rows
 
 

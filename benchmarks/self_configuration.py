@@ -91,7 +91,7 @@ def measure(flags, cores, args):
         if line.startswith('Chosen: --num_actors'):
           chosen = line.strip()
         found = running.progress(line)
-        if found and '%' in line:  # Not before the first update.
+        if found:
           seen.append((time.monotonic(), found[0]))
           if seen[-1][0] - seen[0][0] >= args.warm_up_s + args.window_s:
             break

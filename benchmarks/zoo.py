@@ -22,6 +22,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -50,7 +51,8 @@ def command(config: config_lib.Config) -> str:
               for field in dataclasses.fields(config)
               if getattr(config, field.name) != getattr(default, field.name)}
   return 'python experiment.py ' + ' '.join(
-      f'--{name}={str(value).lower() if isinstance(value, bool) else value}'
+      '--' + shlex.quote(
+          f'{name}={str(value).lower() if isinstance(value, bool) else value}')
       for name, value in given.items())
 
 

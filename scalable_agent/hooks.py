@@ -95,7 +95,12 @@ class _Tracker(abc.ABC):
     settings = config_lib.trained_with(self._logdir)
     new_id = self._start(run_id, dataclasses.asdict(settings) if settings
                          else {})
-    files.write(self._id_path, f'{new_id}\n')
+    try:
+      files.write(self._id_path, f'{new_id}\n')
+    except OSError as e:
+      print(f'{self._id_path} cannot be written ({errors.reason(e)}): if this '
+            'training is resumed, the service will show another run.',
+            flush=True)
     self._has_started = True
 
   def _send_files(self) -> None:

@@ -41,8 +41,8 @@ class FlagsTest(parameterized.TestCase):
                   for _ in range(2))
     (root / 'experiment.py').write_text(
         "import sys; print(open('a.flags').read(), *sys.argv[1:4])\n"
-        "print('8 of 8 frames' if sys.argv[4] == '--seed=2' else '7 of 8 '"
-        "'frames')")
+        "print('8 of 8 frames (100.0 %)' if sys.argv[4] == '--seed=2' else "
+        "'7 of 8 frames (87.5 %)')")
     (user / 'a.flags').write_text('of the user')
     self.addCleanup(os.chdir, os.getcwd())
     os.chdir(user)
@@ -56,7 +56,7 @@ class FlagsTest(parameterized.TestCase):
     self.assertEqual(
         (cell.directory(user / 'out') / 'log.txt').read_text(),
         'of the user --x --correction=none --replay_capacity=7\n'
-        '8 of 8 frames\n')
+        '8 of 8 frames (100.0 %)\n')
     self.assertEmpty(failures)
     self.assertEndsWith(stopped, 'seed3: stopped before its end')
     self.assertTrue(ablation.is_finished(cell, user / 'out', ['--x']))

@@ -14,6 +14,7 @@ from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
 from scalable_agent.runs import setup
+from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
@@ -54,6 +55,20 @@ def _vector(agent, data):
 
 
 class AddonsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (dict(algorithm='impala', batch_size=6), 6),
+      (dict(algorithm='impala', addon='module:function'), 0),
+      (dict(algorithm='sac'), 0))
+  def test_batches_are_whole(self, settings, expected):
+    config = addons_lib.with_whole_batches(config_lib.Config(**settings))
+    self.assertEqual(config.micro_batch_size, expected)
+
+  def test_parts_of_batches_are_refused(self):
+    config = config_lib.Config(micro_batch_size=2)
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--micro_batch_size=2 cannot be used with addons'):
+      training.train(config, addons={'pull': _pull})
 
   @parameterized.parameters('sac', 'ddpg')
   @eager.eagerly()

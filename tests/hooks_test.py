@@ -3,6 +3,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import io
 import os
 import sys
@@ -129,6 +130,17 @@ class WandbTest(_Service):
         'final/mean_return': 1.5, 'final/evaluation': 1.,
         'final/best_evaluation': 3.},), {})])
     self.assertEqual(self.calls, [('finish', (), {})])
+
+  def test_a_full_disk_does_not_end_a_run(self):
+    error = OSError(errno.ENOSPC, 'No space left on device')
+    with (mock.patch.object(hooks.files, 'write', side_effect=error),
+          contextlib.redirect_stdout(io.StringIO()) as output):
+      hook = self._hook()
+      hook(40, _VALUES)
+      hook(60, _VALUES)
+    self.assertLen(self._arguments('init'), 1)
+    self.assertLen(self._arguments('log'), 2)
+    self.assertIn('cannot be written (No space left', output.getvalue())
 
   def test_a_mean_return_without_an_episode_is_not_sent(self):
     hook = self._hook()

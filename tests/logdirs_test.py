@@ -59,7 +59,8 @@ class LeftoversTest(absltest.TestCase):
   def test_only_old_files_of_killed_tests_are_removed(self):
     directory = self.create_tempdir()
     names = ['scores-20-1.csv', 'scores-20-1.csv.tmp', 'scores-2_agents-1.md',
-             'scores-2_agents-1.md.tmp', 'scores.tmp', 'mine.json.tmp']
+             'scores-2_agents-1.md.tmp', 'scores.tmp', 'mine.json.tmp',
+             'learning_curves.png.12.tmp']
     for name in names:
       directory.create_file(name)
       directory.create_file(f'unfinished-{name}/0.mp4')
@@ -80,7 +81,8 @@ class LeftoversTest(absltest.TestCase):
         ['scores-20-1.csv', 'scores-2_agents-1.md', 'scores.tmp',
          'mine.json.tmp'], left)
     self.assertNoCommonElements(
-        ['scores-20-1.csv.tmp', 'scores-2_agents-1.md.tmp'], left)
+        ['scores-20-1.csv.tmp', 'scores-2_agents-1.md.tmp',
+         'learning_curves.png.12.tmp'], left)
     self.assertLen(os.listdir(f'{directory.full_path}/videos'), len(names) - 1)
 
   def test_what_the_user_has_made_stays(self):

@@ -892,11 +892,13 @@ class ProgramsTest(parameterized.TestCase):
     self.assertFalse(running.is_at_end(programs.output(missing)))
 
   @parameterized.parameters(
-      ('', False), ('8 of 9 frames\nSaved.', False), ('9 of 9 frames\n', True),
+      ('', False), ('8 of 9 frames (88.9 %)\nSaved.', False),
+      ('9 of 9 frames (100.0 %)\n', True),
+      ('9 of 9 frames collected for the first update.\n', False),
       # Killed in the last evaluation, and started again.
-      ('8 of 9 frames\nThis run is finished: raise it.\n', True),
+      ('8 of 9 frames (88.9 %)\nThis run is finished: raise it.\n', True),
       # More frames were asked for.
-      ('This run is finished: raise it.\n10 of 20 frames', False))
+      ('This run is finished: raise it.\n10 of 20 frames (50.0 %)', False))
   def test_is_at_end(self, output, expected):
     self.assertEqual(running.is_at_end(output), expected)
 

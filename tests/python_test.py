@@ -85,7 +85,8 @@ class EnvironmentTest(parameterized.TestCase):
         scalable_agent.train(config)
     for value, message in (
         ('cartpole', r"from_recipe\('cartpole', logdir"),
-        (scalable_agent.Config(mode='test'), "mode='train', not 'test'")):
+        (scalable_agent.Config(mode='test'), "mode='train', not 'test'"),
+        (scalable_agent.Config(logdir='zoo:pong'), 'set logdir to a new dir')):
       with self.assertRaisesRegex(errors.ConfigError, message):
         scalable_agent.train(value)
     with self.assertRaisesRegex(

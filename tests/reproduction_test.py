@@ -39,6 +39,20 @@ class ReproductionTest(parameterized.TestCase):
     self.assertEqual(
         {end // 10 ** 6: mean for end, mean, _ in points}, expected)
 
+  def test_the_last_window_of_a_tested_run_is_whole(self):
+    # The last episode ends before the end of the run.
+    directory = self._directory((.5, 1, 1), (1.9, 1, 3))
+    self.assertLen(reproduction.curve(directory), 1)
+    self._test(directory, 2_000_000)
+    self.assertEqual(reproduction.curve(directory),
+                     [(1_000_000, 1, 1), (2_000_000, 3, 1)])
+
+  def _test(self, directory, frames):
+    (directory / f'scores-{frames}.json').write_text(json.dumps({'agents': [{
+        'num_env_frames': frames, 'settings': {'test_greedy': False},
+        'levels': [{'interval': [1, 3], 'mean': 2, 'returns': [1, 3],
+                    'human_normalized_percent': 50}]}]}))
+
   @parameterized.parameters(
       (30, 1), (51, 2), (300_000, 10_000), (3_000_000, 100_000),
       (25_000_001, 1_000_000), (20_000_000, 500_000))
@@ -67,10 +81,7 @@ class ReproductionTest(parameterized.TestCase):
   def test_a_test_has_the_time_of_its_own_frames(self):
     directory = self._directory((1, 10, 0), (2, 20, 0), (3, 30, 0))
     for frames in 1_000_001, 2_500_000:
-      (directory / f'scores-{frames}.json').write_text(json.dumps({'agents': [{
-          'num_env_frames': frames, 'settings': {'test_greedy': False},
-          'levels': [{'interval': [1, 3], 'mean': 2, 'returns': [1, 3],
-                      'human_normalized_percent': 50}]}]}))
+      self._test(directory, frames)
     rows = reproduction.tests(directory)
     self.assertEqual([row['train_time_s'] for row in rows], ['10', '20'])
     self.assertEqual(rows[0]['mean_return'], '2.00')

@@ -99,7 +99,7 @@ class SuiteTest(parameterized.TestCase):
     self.logdir = self.create_tempdir().full_path
     self.started = []
     self.code = lambda name: 0
-    self.progress = '9 of 9 frames'
+    self.progress = '9 of 9 frames (100.0 %)'
     # Two tests draw: pictures take longer than all else.
     self.pictures = self.enter_context(mock.patch.object(
         plotting, 'write_pictures', return_value=[]))
@@ -297,7 +297,7 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual(self.started, ['train catch/seed1', 'test catch/seed1'])
 
   def test_a_stopped_training_is_not_tested(self):
-    self.progress = '8 of 9 frames'
+    self.progress = '8 of 9 frames (88.9 %)'
     code, output, _ = self._main(level_name='catch', seeds='1')
     self.assertEqual((code, self.started), (2, ['train catch/seed1']))
     self.assertIn('Failed: catch, seed 1, train: it was stopped.\n', output)
@@ -344,6 +344,12 @@ class SuiteTest(parameterized.TestCase):
       code, output, _ = self._main(level_name='catch', seeds='1')
     self.assertEqual((code, len(looks), self.started), (0, 1, []))
     self.assertIn('Stopped.', output)
+
+  def test_a_stopped_suite_names_its_failures(self):
+    run_all = lambda cells, jobs, stop: stop.set() or ['no level']
+    with mock.patch.object(suite, '_run_all', run_all):
+      _, output, _ = self._main(level_name='catch')
+    self.assertIn('Failed: no level\nStopped.', output)
 
   @pytest.mark.storm
   def test_ctrl_c_leaves_the_runs_time_to_save(self):

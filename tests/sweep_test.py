@@ -3,6 +3,7 @@
 
 import contextlib
 import csv
+import errno
 import io
 import itertools
 import math
@@ -48,7 +49,7 @@ with open(path, 'a') as f:
     frames += 500
     f.write(f'{frames},{frames / 100},a,{float(flags["a"]) * frames}\\n')
     f.flush()
-    print(f'{frames} of {total} frames')
+    print(f'{frames} of {total} frames (1 %)')
     if flags['b'] == 'stops' and frames == 1500:
       stopped.append(1)
     while frames in (1000, 3000) and frames < total and not stopped:
@@ -211,6 +212,14 @@ class SweepTest(parameterized.TestCase):
     self.assertEndsWith(
         output.getvalue(),
         '--out=/proc/x cannot be written: No such file or directory.\n')
+
+  def test_a_report_that_cannot_be_written(self):
+    _, rows = self.sweep(rungs='1000,1500')
+    with mock.patch.object(sweep.files, 'write_csv', side_effect=OSError(
+        errno.ENOSPC, 'No space left on device')):
+      output, again = self.sweep(rungs='1000,1500')
+    self.assertEqual(again, rows)
+    self.assertRegex(output, 'The report cannot be written to .*: No space')
 
   def test_a_second_call_runs_nothing_again(self):
     _, rows = self.sweep(rungs='1000,1500')
@@ -445,10 +454,10 @@ class ProgramTest(absltest.TestCase):
       return list(csv.DictReader(f))
 
   def test_what_is_there_is_not_made_again(self):
-    ended = 'print("9 of 9 frames")'
+    ended = 'print("9 of 9 frames (100.0 %)")'
     output = self.main('sys.exit("Error: no")', '--', '--a=1')
     self.assertIn('ours, seed 2, failed: ended with 1: Error: no', output)
-    output = self.main('print("8 of 9 frames")')
+    output = self.main('print("8 of 9 frames (88.9 %)")')
     self.assertIn('ours, seed 1, failed: it was stopped', output)
     # Failed runs are made again, also with other flags.
     output = self.main(ended)
@@ -476,7 +485,8 @@ class ProgramTest(absltest.TestCase):
         figure.Figure, 'savefig', autospec=True) as savefig:
       output = self.main(
           "open(flags['logdir'] + '/recipe', 'w').write(flags['recipe'])\n"
-          'print("9 of 9 frames")', '--programs=ours_impala,ours', '--seeds=2')
+          'print("9 of 9 frames (100.0 %)")', '--programs=ours_impala,ours',
+          '--seeds=2')
     for name, recipe in (('ours', 'appo_pong'),
                          ('ours_impala', 'pong_two_cores')):
       self.assertIn(f'| ours, {recipe} | pong | 1 |', output)

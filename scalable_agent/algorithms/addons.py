@@ -2,12 +2,14 @@
 """Further terms of the loss of a policy, of `--addon` and of programs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+import dataclasses
 from typing import TypeVar
 
 from scalable_agent import errors
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
+from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 # A term of the policy's loss: a function of the agent and the data of
@@ -15,6 +17,19 @@ import tensorflow as tf
 Addon = Callable[[agents.Agent, structs.Nest], tf.Tensor]
 
 T = TypeVar('T')
+
+
+def with_whole_batches(config: config_lib.Config) -> config_lib.Config:
+  """Returns settings for addons, whose terms are means of whole batches.
+
+  Raises ConfigError if `micro_batch_size` is set.
+  """
+  if config.micro_batch_size:
+    raise errors.ConfigError(
+        f'--micro_batch_size={config.micro_batch_size} cannot be used with '
+        'addons: a part of a batch has another mean.')
+  return config if config.is_off_policy or config.addon else (
+      dataclasses.replace(config, micro_batch_size=config.batch_size))
 
 
 class WithAddons:

@@ -160,7 +160,8 @@ def restored(line: str) -> int | None:
 
 def progress(line: str) -> tuple[int, int] | None:
   """Returns the frames so far and in all of a line of progress, else None."""
-  match = re.match(r'([\d,]+) of ([\d,]+) frames', line)
+  # Not a line such as "400 of 800 frames collected for the first update".
+  match = re.match(r'([\d,]+) of ([\d,]+) frames \(', line)
   return (_number(match[1]), _number(match[2])) if match else None
 
 

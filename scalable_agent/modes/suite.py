@@ -95,14 +95,14 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
     # An error comes now, and not after all runs.
     list(_known_cells(config, flags_by_level, parse))
     failures = _run_all(cells, config.jobs, stop)
+    for failure in failures:
+      print(f'Failed: {failure}', flush=True)
     if stop.is_set():
       print('Stopped. The same command resumes the suite.', flush=True)
       return 0
     known = list(_known_cells(config, flags_by_level, parse))
     finished = {str(cell): found for cell in known
                 if (found := cell.tested())}
-    for failure in failures:
-      print(f'Failed: {failure}', flush=True)
     if not finished:
       raise errors.ConfigError('No run of the suite has finished.')
     num_levels = len(flags_by_level)

@@ -26,7 +26,6 @@ too: see the load. Compare trials by frames, and speeds only on an idle machine.
 import argparse
 import collections
 import contextlib
-import csv
 import json
 import math
 import os
@@ -243,17 +242,17 @@ def report(trials: list[Trial], sweep: Sweep, rungs: list[int],
   if not table:
     print('No trial has finished an episode.')
     return
-  with open(out / 'sweep.csv', 'w', newline='', encoding='utf-8') as f:
-    writer = csv.DictWriter(f, table[0])
-    writer.writeheader()
-    writer.writerows(table)
   text = markdown.table([
       list(table[0]), *(list(map(str, row.values())) for row in table)])
   load = ', '.join(f'{x:.1f}' for x in os.getloadavg())
   text += (f'\n\nLoad at the end: {load} (1, 5, 15 minutes) on '
            f'{starts.num_cores()} cores.\n')
-  (out / 'sweep.md').write_text(text, encoding='utf-8')
   print(text, end='')
+  try:
+    files.write_csv(str(out / 'sweep.csv'), table[0], table)
+    files.write(str(out / 'sweep.md'), text)
+  except OSError as e:
+    print(f'The report cannot be written to {out}: {errors.reason(e)}.')
   try:
     plot(trials, sweep, out / 'sweep.png')
   except ImportError:

@@ -6,6 +6,7 @@ import os
 
 import gymnasium
 from scalable_agent import errors
+from scalable_agent import zoo
 from scalable_agent.algorithms import addons as addons_lib
 from scalable_agent.environments import own_levels
 from scalable_agent.modes import loading
@@ -67,6 +68,10 @@ def _check_config(config: object) -> None:
   if config.mode != 'train':
     raise errors.ConfigError(
         f"train needs a Config with mode='train', not {config.mode!r}.")
+  if config.logdir.startswith(zoo.PREFIX):
+    raise errors.ConfigError(
+        f'logdir={config.logdir} is an agent of the zoo, which cannot be '
+        'trained: set logdir to a new directory.')
 
 
 def _check_functions(hooks: object, addons: object) -> None:

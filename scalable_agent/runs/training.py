@@ -48,6 +48,8 @@ _JOIN_TIMEOUT_S = 3
 def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
           addons: Mapping[str, addons_lib.Addon] | None = None) -> int:
   """Like `train_as_set`, but keeps the `reward_clipping` of a resumed run."""
+  if addons:
+    config = addons_lib.with_whole_batches(config)
   return train_as_set(setup.with_clipping_of_run(config), hooks, addons)
 
 

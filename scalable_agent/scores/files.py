@@ -23,8 +23,8 @@ from scalable_agent.scores import table as score_table
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import files as whole_files
 
-# Name of a file that a killed test leaves behind.
-TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp'
+# Names of files that a killed test, or a killed plot, leaves behind.
+TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp|.+\.\w+\.\d+\.tmp'
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
 
 

@@ -1,10 +1,12 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Files that are written whole or not at all, files in JSON, directories."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 import contextlib
+import csv
 import errno
 import glob
+import io
 import json
 import os
 from typing import Any, BinaryIO
@@ -48,6 +50,16 @@ def write(path: str, text: str) -> None:
   """Writes a text, as `whole` does."""
   with whole(path) as f:
     f.write(text.encode())
+
+
+def write_csv(path: str, names: Collection[str],
+              rows: Iterable[Mapping[str, object]]) -> None:
+  """Writes a table with the columns `names`, as `whole` does."""
+  text = io.StringIO()
+  writer = csv.DictWriter(text, names, lineterminator='\n')
+  writer.writeheader()
+  writer.writerows(rows)
+  write(path, text.getvalue())
 
 
 def sync(path: str) -> None:
