@@ -847,7 +847,7 @@ class ReadyTest(absltest.TestCase):
     self.assertEqual((starts._num_open, starts._num_ready), ({}, {}))
 
   def test_a_vector_without_memory_is_not_open(self):
-    with (mock.patch.object(workers, '_check_memory',
+    with (mock.patch.object(workers.shared_arrays, 'allocate',
                             side_effect=errors.ConfigError('little')),
           self.assertRaises(errors.ConfigError)):
       environments.make_vec(['CartPole-v1'], [1])
@@ -1108,9 +1108,9 @@ MUTATIONS = (
     dict(file='processes/workers',
          catches='test_a_vector_without_memory_is_not_open', rows=(
         ('a vector is open before the check of memory',
-         '    _check_memory(len(factories), observation_spec)\n',
+         '    shared = shared_arrays.allocate(\n',
          '    starts.open_vector(id(self), len(factories))\n'
-         '    _check_memory(len(factories), observation_spec)\n'),
+         '    shared = shared_arrays.allocate(\n'),
     )),
     dict(file='processes/processes',
          catches='test_groups_of_others_are_left_alone', rows=(

@@ -20,9 +20,8 @@ Glossary:
     that by the policy that acted; in a replay, corrections of drawn priorities.
 *   lag: updates between the weights that acted and the weights that learn.
 *   learner 0: of `--num_learners` learners, the writer of the log directory.
-*   part: the training from one checkpoint on. A start of the program adds a
-    part to the run. A deterministic run begins a part at each checkpoint. A
-    part of an action is one number of the action.
+*   part: the training from a start of the program on; in a deterministic run,
+    from a checkpoint on. A part of an action is one number of the action.
 *   position: names an entry of a replay, so that its priority can be set.
 *   torso: the layers of a network from an observation to the heads.
 *   unroll: `T` agent steps in a row; a column, if unrolls are counted.
@@ -97,9 +96,8 @@ class ActionSpec(NamedTuple):
 class EnvironmentSpec(NamedTuple):
   """Observations and actions of an environment, as agents see and choose them.
 
-  `num_action_repeats` is the number of environment frames per agent step.
-  `units` are the spaces of the environment, of `environments.units.describe`;
-  None if the same as those of agents, or not known, as of older runs.
+  `num_action_repeats` are frames per agent step. `units` are the environment's
+  spaces, of `units.describe`; None if those of agents, or not known.
   """
   observation: ObservationSpec
   action: ActionSpec
@@ -161,9 +159,8 @@ class StepOutput(NamedTuple):
       and vectors and, if wanted, an `instruction` (bytes).
     truncated: bool `[...]`, whether a time limit, and nothing else, ended an
       episode in this step. Then `done` is True as well.
-    last_observation: nest `[E, ...]` like `observation`, the last observation
-      of the episode where `info.episode_end`, elsewhere without meaning. `()`
-      in a step without an end, and in unrolls.
+    last_observation: nest `[E, ...]` like `observation`, the last one of an
+      episode where `info.episode_end`. `()` without an end, and in unrolls.
   """
   reward: Array
   info: StepOutputInfo
@@ -210,8 +207,7 @@ class Start(NamedTuple):
 
   Attributes:
     level_name: object `[E]`, level names.
-    environment: int64 `[E]`, the number of the environment in the run. The
-      unrolls of an environment follow each other without a gap.
+    environment: int64 `[E]`, numbers in the run. Unrolls have no gaps.
     agent_state: the recurrent state before observation 0 is processed.
     policy_version: int64 `[E]`, the version of the weights that chose the first
       action. With a shared policy, these weights can be newer.

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scalable_agent.experience import structs
+from scalable_agent.processes import memory
 
 # The values of `Exchange.status`.
 BUSY, DONE, FAILED = range(3)
@@ -57,7 +58,15 @@ Shared: TypeAlias = dict[str, SharedArray | dict[str, SharedArray]]
 
 def allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
              action_spec: structs.ArraySpec) -> Shared:
-  """Allocates the arrays of an `Exchange` in shared memory."""
+  """Allocates the arrays of an `Exchange` in shared memory.
+
+  Raises ConfigError if observations do not fit into the memory.
+  """
+  size = sum(math.prod(spec.shape) * spec.dtype.itemsize
+             for spec in observation_spec.values())
+  memory.check(
+      f'The observation buffer of {num_envs} environments (--num_actors), '
+      f'{size / 1e6:,.1f} MB each,', 2 * num_envs * size)
 
   def array(dtype: npt.DTypeLike, *shape: int) -> SharedArray:
     shape = (num_envs, *shape)

@@ -9,7 +9,6 @@ Workers start and end as described in `processes`.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
-import math
 import multiprocessing
 from multiprocessing import connection
 import os
@@ -24,7 +23,6 @@ import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
-from scalable_agent.processes import memory
 from scalable_agent.processes import processes
 from scalable_agent.processes import shared_arrays
 from scalable_agent.processes import starts
@@ -94,7 +92,6 @@ class Workers:
     self._commands: list[connection.Connection] = []
     self._processes: list[_Process] = []
     self._selector = selectors.DefaultSelector()
-    _check_memory(len(factories), observation_spec)
     shared = shared_arrays.allocate(
         len(factories), observation_spec, action_spec)
     self.exchange = shared_arrays.open_exchange(shared)
@@ -275,16 +272,6 @@ class Workers:
   def _describe(self, indices: Iterable[int]) -> str:
     return 'environment ' + ', '.join(
         f'{self._first_index + i} ({self._names[i]})' for i in indices)
-
-
-def _check_memory(
-    num_envs: int, observation_spec: dict[str, structs.ArraySpec]) -> None:
-  """Raises ConfigError if observations do not fit into the memory."""
-  size = sum(math.prod(spec.shape) * spec.dtype.itemsize
-             for spec in observation_spec.values())
-  memory.check(
-      f'The observation buffer of {num_envs} environments (--num_actors), '
-      f'{size / 1e6:,.1f} MB each,', 2 * num_envs * size)
 
 
 def _work(commands: connection.Connection, done: connection.Connection,
