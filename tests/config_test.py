@@ -128,6 +128,7 @@ _REFUSED = {
     'target_entropy_per_part': [(math.inf, 'must be finite')],
     'num_gpus_per_learner': [
         (value, 'must be -1, 0 or 1: a learner') for value in (-2, 2)],
+    'episode_metrics': [(',', 'must be names, such as A,B,C')],
     'environment_kwargs': [(value, 'must be a JSON object, such as {"size": 5}')
                            for value in ('[1]', 'size=5')],
     'task': [(-2, 'must be at least -1'), (1, 'must be 0 for the only')]}

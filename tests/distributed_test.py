@@ -21,6 +21,7 @@ import numpy as np
 import psutil
 import pytest
 from scalable_agent import errors
+from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.experience import queues
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
@@ -258,6 +259,20 @@ class RemoteActorsTest(parameterized.TestCase):
         expected = [here * shares['none'] + (1 - here) * shares['newest']
                     for here in (of_first, 1 - of_first)]
       self.assertLess(min(abs(found - share) for share in expected), .1)
+
+  @parameterized.parameters(
+      (remote_actors.RemoteActors, 'local'),
+      (central_actors.CentralActors, 'central_on_cpu'))
+  @pytest.mark.storm
+  def test_metrics_arrive_with_their_episodes(self, make, inference):
+    with _Acting(_config(
+        level_name='fake_environments:fake/Informing-v0', inference=inference,
+        episode_metrics='length'), make) as acting:
+      ended = [episode for unroll in acting.copies.take(10)
+               for episode in episodes_lib.finished_episodes(unroll)]
+    self.assertNotEmpty(ended)
+    for episode in ended:
+      self.assertEqual(episode.metrics, {'length': episode.num_agent_steps})
 
   @parameterized.parameters(
       (remote_actors.RemoteActors, 'local'),

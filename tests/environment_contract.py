@@ -87,7 +87,7 @@ class EnvironmentContract:
     take = lambda array: array[index:index + 1]
     return type(step_output)(
         take(step_output.reward),
-        type(step_output.info)(*map(take, step_output.info)),
+        type(step_output.info)(*map(take, step_output.info[:3])),
         take(step_output.done), mapped(take, step_output.observation),
         take(step_output.truncated),
         mapped(take, step_output.last_observation))
@@ -114,7 +114,8 @@ class EnvironmentContract:
       self.assertEqual(output.info.episode_step.dtype, np.int32)
       self.assertEqual(output.info.episode_end.dtype, bool)
       self.assertEqual(output.truncated.dtype, bool)
-      for array in (output.reward, output.done, output.truncated, *output.info):
+      for array in (output.reward, output.done, output.truncated,
+                    *output.info[:3]):
         self.assertEqual(array.shape, (3,))
       self.assert_fits(output.observation, env.spec.observation)
       self.assertTrue(output.info.episode_end[output.truncated].all())

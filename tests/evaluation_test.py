@@ -109,7 +109,7 @@ class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
           contextlib.redirect_stdout(io.StringIO()) as output:
         games = evaluation.play(
             env, self.policy, 2, config_lib.Config(max_episode_steps=9))
-    self.assertEqual(games, ([[3], [3]], []))
+    self.assertEqual((games.returns, games.cut), ([[3], [3]], []))
     self.assertRegex(
         output.getvalue(), 'counting: a game was cut after 99 steps.*\n'
         'counting: all games are played again, since environments were lost.')

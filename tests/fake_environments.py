@@ -71,6 +71,35 @@ class TimeLimited(_Fake):
             {})
 
 
+class Informing(_Fake):
+  """Episodes of 1, 2, 3, 1, ... steps; the last `info` is as `last_info`."""
+  first = 0
+
+  def reset(self, *, seed=None, options=None):
+    self._episode = self.first if seed is not None else self._episode + 1
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    self._steps += 1
+    is_last = self._steps == 1 + self._episode % 3
+    info = self.last_info(self._steps) if is_last else {'length': -1}
+    return self._observation(), 1.0, is_last, False, info
+
+  @staticmethod
+  def last_info(length):
+    info = {'is_success': np.bool_(length == 2), 'length': length,
+            'half': np.array([length / 2]), 'text': 'a'}
+    return info | {'odd': True} if length % 2 else info
+
+
+class InformingFromTwo(Informing):
+  first = 1
+
+
+class InformingFromThree(Informing):
+  first = 2
+
+
 class FrameOnly(_Fake):
   observation_space = spaces.Dict({'frame': spaces.Box(0, 255, (2, 2, 3),
                                                        np.uint8)})

@@ -68,7 +68,7 @@ class MetricsTest(parameterized.TestCase, tf.test.TestCase):
         episode_step=[[10, 20], [30, 40], [50, 60]],
         done=np.ones([3, 2], bool))
     self.assertEqual(episodes_lib.finished_episodes(batch),
-                     [('b', 4.0, 40), ('a', 5.0, 50)])
+                     [('b', 4.0, 40, {}), ('a', 5.0, 50, {})])
 
   @pytest.mark.storm
   def test_memory_does_not_grow(self):

@@ -22,7 +22,7 @@ def _play(env, num_steps, rng):
   def copy(step):
     arrays = [np.array(a) for a in step._replace(info=())]
     return structs.StepOutput(*arrays)._replace(
-        info=structs.StepOutputInfo(*map(np.array, step.info)))
+        info=structs.StepOutputInfo(*map(np.array, step.info[:3])))
   [num_actions] = env.spec.action.num_values
   steps, actions = [copy(env.initial())], [np.zeros(env.num_envs, np.int32)]
   for _ in range(num_steps):

@@ -56,7 +56,7 @@ class Actor:
     for _ in range(num_buffers):
       buffer = unrolls.allocate(
           unroll_length, env.level_names, env.spec.observation,
-          policy.output_spec, self._state)
+          policy.output_spec, self._state, env.metric_names)
       buffer.start.environment[:] = env.indices
       self._free.put(buffer)
 

@@ -141,7 +141,8 @@ class CentralActors:
             self._crew, worker, group, config, self._stopping)
         self._vectors.append(vector)
         envs.append(environments.FlowEnvironment(
-            vector, shares.level_names(config, numbers), numbers.start))
+            vector, shares.level_names(config, numbers), numbers.start,
+            config.metric_names))
     self._local = local.make_around(
         envs, config, part, self._crew.workers[0].share._replace(
             environments=self._crew.environments))

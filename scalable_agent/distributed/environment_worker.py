@@ -43,4 +43,5 @@ class EnvironmentWorker:
     output = self._groups[group].step(actions)
     return base.VectorStep(
         output.reward, output.done, output.info.episode_end, output.observation,
-        output.truncated, output.last_observation)
+        output.truncated, output.last_observation,
+        output.info.metrics if output.info.episode_end.any() else {})

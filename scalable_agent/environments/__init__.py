@@ -177,9 +177,9 @@ def _make_vec(
   def make_vector(seeds: Sequence[int]) -> VectorEnvironment:
     return make(level_names, parts, seeds, settings, num_threads)
 
-  return FlowEnvironment(
-      RestartedVector(make_vector, seeds, restarts) if restarts
-      else make_vector(seeds), level_names, first_index)
+  env = (RestartedVector(make_vector, seeds, restarts) if restarts
+         else make_vector(seeds))
+  return FlowEnvironment(env, level_names, first_index, settings.metric_names)
 
 
 def make_groups(
@@ -316,11 +316,15 @@ def _look_up_all(level_names: Sequence[str], settings: EnvironmentSettings
 
 def _look_up(level_name: str, settings: EnvironmentSettings) -> str | Factory:
   """See `Levels.look_up`."""
-  look_up = _family(level_name).levels.look_up
+  levels = _family(level_name).levels
+  if settings.metric_names and levels not in _OTHERS:
+    raise errors.EnvironmentSpecError(
+        f'--episode_metrics={settings.episode_metrics}: no info of {level_name}'
+        ' is read. Leave the flag out.')
   if ':' not in level_name or envpool_env.is_level(level_name):
-    return look_up(level_name, settings)
+    return levels.look_up(level_name, settings)
   # The module is the user's. Only the processes of environments import it.
-  return functools.partial(_build, look_up, level_name, settings)
+  return functools.partial(_build, levels.look_up, level_name, settings)
 
 
 def _build(look_up: Callable[[str, EnvironmentSettings], str | Factory],

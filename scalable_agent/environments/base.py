@@ -51,6 +51,8 @@ class VectorStep(NamedTuple):
     last_observation: nest of `[E, ...]` like `observation`: the last
       observation of the episode where `episode_end`, elsewhere without meaning.
       `()` if no episode ends.
+    metrics: float32 `[E]` by name, see `structs.StepOutputInfo`; empty if no
+      episode ends.
   """
   reward: np.ndarray
   done: np.ndarray
@@ -58,6 +60,7 @@ class VectorStep(NamedTuple):
   observation: Observation
   truncated: np.ndarray
   last_observation: Observation | tuple[()] = ()
+  metrics: Mapping[str, np.ndarray] = {}
 
 
 class VectorEnvironment(Protocol):
@@ -86,16 +89,20 @@ class FlowEnvironment:
   """
 
   def __init__(self, env: VectorEnvironment, level_names: Sequence[str],
-               first_index: int = 0):
+               first_index: int = 0, metric_names: Sequence[str] = ()):
     """Wraps a vector, which `close` closes.
 
-    `first_index` is the number of the first environment in the run.
+    `first_index` is the number of the first environment in the run. `env` has
+    the metrics `metric_names` of each episode that ends.
     """
     self._env = env
     self.level_names = tuple(level_names)
     self.num_envs = len(self.level_names)
     self.indices = range(first_index, first_index + self.num_envs)
     self.spec = env.spec
+    self.metric_names = tuple(metric_names)
+    self._no_metrics = dict.fromkeys(
+        metric_names, np.full([self.num_envs], np.nan, np.float32))
     shape, self._action_dtype = env.spec.action.array
     self._action_shape = (self.num_envs, *shape)
     self._num_values = np.array(env.spec.action.num_values)
@@ -121,7 +128,8 @@ class FlowEnvironment:
         info=structs.StepOutputInfo(
             episode_return=self._episode_return.astype(np.float32),
             episode_step=self._episode_step,
-            episode_end=np.zeros([self.num_envs], bool)),
+            episode_end=np.zeros([self.num_envs], bool),
+            metrics=self._no_metrics),
         done=np.ones([self.num_envs], bool),
         observation=observation,
         truncated=np.zeros([self.num_envs], bool))
@@ -155,7 +163,9 @@ class FlowEnvironment:
         result.episode_end, np.int32(0), episode_step)
     self._check_finite('reward', result.reward, episode_step)
     self._check_observation(result.observation, self._episode_step)
+    metrics: Mapping[str, np.ndarray] = self._no_metrics
     if result.episode_end.any():
+      metrics = result.metrics
       self._check_observation(
           result.last_observation, episode_step, result.episode_end)
     # In float32, the sum of a million rewards of 0.1 is 0.96 % off.
@@ -163,7 +173,7 @@ class FlowEnvironment:
     info = structs.StepOutputInfo(
         episode_return=episode_return.astype(np.float32),
         episode_step=episode_step,
-        episode_end=result.episode_end)
+        episode_end=result.episode_end, metrics=metrics)
     self._episode_return = np.where(
         result.episode_end, 0.0, episode_return)
     return structs.StepOutput(

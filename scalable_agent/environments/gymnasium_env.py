@@ -165,7 +165,8 @@ class GymnasiumVector:
         structs.ArraySpec(common.actions.shape, common.actions.dtype),
         [int(seed) for seed in seeds], settings.step_timeout_s,
         settings.environments_per_process, bool(compiling),
-        _progress_secs(settings) if compiling else 0, first_index)
+        _progress_secs(settings) if compiling else 0, first_index,
+        settings.metric_names)
     self._compiling = compiling
     self._max_resets = -(-max_resets // settings.environments_per_process)
     self._num_resets = 0  # Of `_workers`.
@@ -197,7 +198,8 @@ class GymnasiumVector:
       return result
     return result._replace(
         truncated=exchange.truncated & ~exchange.terminated,
-        last_observation=self._layout.decode(exchange.last_observation))
+        last_observation=self._layout.decode(exchange.last_observation),
+        metrics=exchange.metrics)
 
   def close(self) -> None:
     self._closed = True

@@ -137,14 +137,17 @@ class StepOutputInfo(NamedTuple):
     episode_step: int32 `[...]`, number of agent steps (not frames).
     episode_end: bool `[...]`, whether the whole game ended in this step. After
       a lost life, which may set `done`, the game continues.
+    metrics: float32 `[...]` by name, of `--episode_metrics`, NaN if missing.
+      Without meaning unless `episode_end`.
   """
   episode_return: Array
   episode_step: Array
   episode_end: Array
+  metrics: Nest = {}
 
 
 # The `info` in the input of agents.
-NO_INFO = StepOutputInfo((), (), ())
+NO_INFO = StepOutputInfo((), (), (), ())
 
 
 class StepOutput(NamedTuple):
@@ -289,6 +292,7 @@ class Episode(NamedTuple):
   level_name: str
   episode_return: float
   num_agent_steps: int
+  metrics: abc.Mapping[str, float] = {}
 
 
 class Note(NamedTuple):

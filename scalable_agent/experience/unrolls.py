@@ -5,7 +5,7 @@ An observation is copied from the environment into a preallocated unroll, and
 from there into a preallocated batch, which TensorFlow copies to its device.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -34,7 +34,8 @@ class Inbox(Protocol):
 def allocate(unroll_length: int, level_names: Sequence[str],
              observation_spec: structs.ObservationSpec,
              output_spec: structs.AgentOutput,
-             agent_state: structs.State) -> structs.Unroll:
+             agent_state: structs.State,
+             metric_names: Iterable[str] = ()) -> structs.Unroll:
   """Allocates an unroll (or a batch) of uninitialised arrays.
 
   Args:
@@ -44,6 +45,7 @@ def allocate(unroll_length: int, level_names: Sequence[str],
     output_spec: see `Agent.output_spec`.
     agent_state: nest of `[E, *shape]` to take shapes from; the arrays are
       float32 `[columns, *shape]`.
+    metric_names: the names in `StepOutputInfo.metrics`.
   """
   columns = len(level_names)
   steps = (unroll_length + 1, columns)
@@ -55,7 +57,9 @@ def allocate(unroll_length: int, level_names: Sequence[str],
               info=structs.StepOutputInfo(
                   episode_return=np.empty(steps, np.float32),
                   episode_step=np.empty(steps, np.int32),
-                  episode_end=np.empty(steps, np.bool_)),
+                  episode_end=np.empty(steps, np.bool_),
+                  metrics={name: np.empty(steps, np.float32)
+                           for name in metric_names}),
               done=np.empty(steps, np.bool_),
               observation=map_nests(empty, observation_spec),
               truncated=np.empty(steps, np.bool_)),

@@ -341,4 +341,4 @@ def allocate_unroll(config: config_lib.Config, spec: structs.EnvironmentSpec,
   """Allocates an unroll, or a batch, of columns of any levels."""
   return unrolls.allocate(
       config.unroll_length, [''] * num_columns, spec.observation,
-      agent.output_spec, agent.initial_state(1))
+      agent.output_spec, agent.initial_state(1), config.metric_names)

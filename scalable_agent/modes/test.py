@@ -7,6 +7,7 @@ import os
 from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import policies
+from scalable_agent.experience import episodes
 from scalable_agent.modes import loading
 from scalable_agent.networks import layers
 from scalable_agent.processes import starts
@@ -75,12 +76,14 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
         policy = policies.AgentPolicy(agent, greedy=config.test_greedy,
                                       jit_compile=config.xla != 'none')
       games = evaluation.play(env, policy, config.test_num_episodes, config)
+      means = episodes.in_words(episodes.mean_metrics(games.metrics))
       row = table_lib.make_row(level, games.all_returns, len(games.cut))
     rows.append(row)
     if config.log_episodes:
       print(f'Testing level: {level}\nMean episode return: {row.mean:f}')
     print(f'{level}: mean {row.mean:.2f}, standard deviation {row.std:.2f} '
-          f'over {len(row.returns)} episodes at {num_env_frames:,} frames')
+          f'over {len(row.returns)} episodes at {num_env_frames:,} frames'
+          f'{means}')
     print('  returns: ' + ' '.join(map(metrics.shortest, row.returns)),
           flush=True)
     table = table_lib.make_table(

@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Arrays in shared memory, by which a parent and its workers exchange steps."""
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 import ctypes
 import math
 from multiprocessing import sharedctypes
@@ -28,6 +28,7 @@ class Exchange(NamedTuple):
     observation: dictionary of `[E, ...]`; after the end of an episode, the
       first observation of the next episode.
     last_observation: dictionary of `[E, ...]`, of episodes that ended.
+    metrics: float32 `[E]` by name, of episodes that ended.
     status: uint8 `[E]`, `BUSY`, `DONE` or `FAILED`.
     report: uint8 `[E, MAX_REPORT_BYTES]`, UTF-8, errors of environments.
   """
@@ -37,6 +38,7 @@ class Exchange(NamedTuple):
   truncated: np.ndarray
   observation: dict[str, np.ndarray]
   last_observation: dict[str, np.ndarray]
+  metrics: dict[str, np.ndarray]
   status: np.ndarray
   report: np.ndarray
 
@@ -57,7 +59,8 @@ Shared: TypeAlias = dict[str, SharedArray | dict[str, SharedArray]]
 
 
 def allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
-             action_spec: structs.ArraySpec) -> Shared:
+             action_spec: structs.ArraySpec,
+             metric_names: Iterable[str] = ()) -> Shared:
   """Allocates the arrays of an `Exchange` in shared memory.
 
   Raises ConfigError if observations do not fit into the memory.
@@ -84,6 +87,7 @@ def allocate(num_envs: int, observation_spec: dict[str, structs.ArraySpec],
       action=of_spec(action_spec), reward=array(np.float32),
       terminated=array(np.bool_), truncated=array(np.bool_),
       observation=observation(), last_observation=observation(),
+      metrics={name: array(np.float32) for name in metric_names},
       status=array(np.uint8), report=array(np.uint8, MAX_REPORT_BYTES))
 
 

@@ -4,19 +4,23 @@
 Errors leave their process as text, because some errors cannot be pickled.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import importlib
+import math
 import os
 import sys
 import traceback
 from typing import NamedTuple
+import warnings
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 from scalable_agent import errors
 
+# Names that this process has missed in an `info`, and has said so.
+_missing: set[str] = set()
 _MAX_MESSAGE_LENGTH = 4_096
 _MAX_REWARD = float(np.finfo(np.float32).max)
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -143,6 +147,32 @@ def number_of_reward(reward: npt.ArrayLike, method: str = 'step') -> float:
   if _MAX_REWARD < abs(number) < np.inf:
     raise ValueError(f'the reward {number} is beyond the numbers of float32')
   return number
+
+
+def number_of_info(info: Mapping[str, object], name: str) -> float:
+  """Returns a number or boolean of the last `info` of an episode.
+
+  Returns NaN without the name, or for None, and warns the first time. Raises
+  ValueError for another value that is not one number.
+  """
+  value = info.get(name)
+  if value is None:
+    if name not in _missing:
+      _missing.add(name)
+      warnings.warn(
+          f'--episode_metrics: {name} is missing, or None, in the info of the '
+          'last step of an episode, which has '
+          f'{", ".join(map(str, info)) or "no names"}. Such episodes do not '
+          f'count in the mean of {name}.', stacklevel=2)
+    return math.nan
+  try:
+    array = np.asarray(value)
+  except Exception:  # Lists of several lengths, arrays of other libraries.
+    array = np.empty(0)
+  if array.size != 1 or array.dtype.kind not in 'biuf':
+    raise ValueError(f'--episode_metrics: {name} in the info of `step` must be '
+                     f'one number or boolean, but is {value!r:.60}')
+  return float(array.item())
 
 
 def ends_of_step(terminated: object, truncated: object) -> tuple[bool, bool]:

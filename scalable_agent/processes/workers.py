@@ -64,7 +64,8 @@ class Workers:
                action_spec: structs.ArraySpec,
                seeds: Sequence[int], timeout_s: float,
                num_per_process: int, steps_compile: bool,
-               ready_period_s: float, first_index: int):
+               ready_period_s: float, first_index: int,
+               metric_names: Iterable[str] = ()):
     """Starts the processes, which begin to build the environments.
 
     Observations of the `E` environments are dictionaries of arrays. Actions are
@@ -73,8 +74,9 @@ class Workers:
     may take longer if environments share cores. A process steps
     `num_per_process` environments in turn. While environments start, a line
     every `ready_period_s` says how many are ready; 0 for no lines. Errors count
-    environments from `first_index` on. Raises EnvironmentProcessError if a
-    process cannot be started, ConfigError if there is too little memory.
+    environments from `first_index` on. `metric_names` are read from the last
+    `info` of episodes. Raises EnvironmentProcessError if a process cannot be
+    started, ConfigError if there is too little memory.
     """
     # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]
@@ -93,7 +95,7 @@ class Workers:
     self._processes: list[_Process] = []
     self._selector = selectors.DefaultSelector()
     shared = shared_arrays.allocate(
-        len(factories), observation_spec, action_spec)
+        len(factories), observation_spec, action_spec, metric_names)
     self.exchange = shared_arrays.open_exchange(shared)
     self.exchange.status.fill(BUSY)
     starts.open_vector(id(self), len(factories))
@@ -326,12 +328,14 @@ def seed_process(seed: int) -> None:
 def _step(env: gymnasium.Env, exchange: shared_arrays.Exchange,
           index: int) -> None:
   # A copy, because environments may keep their last action.
-  observation, reward, terminated, truncated, _ = env.step(
+  observation, reward, terminated, truncated, info = env.step(
       exchange.action[index].copy())
   exchange.reward[index] = user_code.number_of_reward(reward)
   ends = user_code.ends_of_step(terminated, truncated)
   exchange.terminated[index], exchange.truncated[index] = ends
   if any(ends):
     shared_arrays.write(exchange.last_observation, index, observation)
+    for name, array in exchange.metrics.items():
+      array[index] = user_code.number_of_info(info, name)
     observation, _ = env.reset()
   shared_arrays.write(exchange.observation, index, observation)

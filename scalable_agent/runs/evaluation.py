@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Plays whole games with a policy, during the training or afterwards."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 import threading
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 from scalable_agent import errors
 from scalable_agent.acting import policies
 from scalable_agent.environments import base
+from scalable_agent.experience import episodes
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import learner as learner_lib
@@ -26,9 +27,11 @@ class Games(NamedTuple):
     returns: unclipped returns of each environment, in order. A cut game is the
       last game of its environment.
     cut: the number of steps of each cut game.
+    metrics: of each game that was not cut, by name.
   """
   returns: list[list[float]]
   cut: list[int]
+  metrics: Sequence[Mapping[str, float]] = ()
 
   @property
   def all_returns(self) -> list[float]:
@@ -76,6 +79,7 @@ def _play(env: base.FlowEnvironment, policy: policies.Policy,
   quotas[:num_episodes % env.num_envs] += 1
   returns: list[list[float]] = [[] for _ in range(env.num_envs)]
   cut: list[int] = []
+  metrics: list[dict[str, float]] = []
   is_due, reported = timing.Interval(config.progress_secs), -1
 
   env_output: structs.StepOutput = env.initial()
@@ -93,7 +97,9 @@ def _play(env: base.FlowEnvironment, policy: policies.Policy,
     for index in np.flatnonzero(info.episode_end | is_cut):
       if len(returns[index]) < quotas[index]:
         returns[index].append(float(info.episode_return[index]))
-        if is_cut[index]:  # Only the end of its game resets an environment.
+        if not is_cut[index]:
+          metrics.append(episodes.metrics(info, int(index)))
+        else:  # Only the end of its game resets an environment.
           quotas[index] = len(returns[index])
           num_steps = int(info.episode_step[index])
           cut.append(num_steps)
@@ -103,7 +109,7 @@ def _play(env: base.FlowEnvironment, policy: policies.Policy,
                 'game.', flush=True)
     if is_due():
       reported = _report(env, info, returns, quotas, reported)
-  return Games(returns, cut)
+  return Games(returns, cut, metrics)
 
 
 def _report(env: base.FlowEnvironment, info: structs.StepOutputInfo,
@@ -133,7 +139,10 @@ def _levels(env: base.FlowEnvironment) -> str:
 
 
 class Evaluator:
-  """Evaluates while training: `evaluations.csv`, and the weights in `best/`."""
+  """Evaluates while training: `evaluations.csv`, and the weights in `best/`.
+
+  `metrics` are the means of the last evaluation, by name.
+  """
 
   def __init__(self, env: base.FlowEnvironment, policy: policies.Policy,
                learner: learner_lib.Learner, config: config_lib.Config,
@@ -156,6 +165,7 @@ class Evaluator:
     self._learner = learner
     self._config = config
     self._best = best
+    self.metrics: dict[str, float] = {}
     self._directory = files.SameDirectory(config.logdir)
     done = evaluations_file.start(config.logdir, learner.num_env_frames)
     self._last_frames = done[-1].num_env_frames if done else 0
@@ -186,12 +196,12 @@ class Evaluator:
     num_episodes = self._config.eval_num_episodes * len(by_level)
     try:
       played = play(self._env, self._policy, num_episodes, self._config,
-                    stop.is_set).returns
+                    stop.is_set)
     except Exception:
       if stop.is_set():
         return None  # The signal has ended the environments as well.
       raise
-    for name, returns in zip(self._env.level_names, played):
+    for name, returns in zip(self._env.level_names, played.returns):
       by_level[name] += returns
     returns = [r for of_level in by_level.values() for r in of_level]
     if stop.is_set() and len(returns) < num_episodes:
@@ -200,10 +210,11 @@ class Evaluator:
     evaluation = evaluations_file.Evaluation(
         learner.num_env_frames, learner.num_updates, train_time_s,
         tuple(returns))
-    end = ''
+    self.metrics = episodes.mean_metrics(played.metrics)
+    end = episodes.in_words(self.metrics)
     try:
       if self._best and self._best.offer(evaluation.mean, train_time_s):
-        end = f', the best so far: {self._best.logdir}'
+        end += f', the best so far: {self._best.logdir}'
     except errors.SaveError as e:
       print(f'{e} The weights of this evaluation, the best so far, are not '
             'kept. The program continues.', flush=True)

@@ -218,10 +218,10 @@ class Log:
       values['updates_per_step'] = self._feed.updates_per_step
     if (counted := update.learner.observations_clipped)[0]:
       values['observations_clipped'] = counted[1] / counted[0]
-    for name, share in self._time_shares().items():
-      values[f'time/{name}'] = share
-    for name, count in self._counts().items():
-      values[f'actors/{name}'] = count
+    for group, numbers in (('metrics', self._progress.mean_metrics),
+                           ('time', self._time_shares()),
+                           ('actors', self._counts())):
+      values |= {f'{group}/{name}': n for name, n in numbers.items()}
     assert self._summaries
     self._summaries.write(
         update.scalars, values,
@@ -239,7 +239,7 @@ class Log:
     with self.timer.stage('evaluate'):
       games = evaluator.evaluate(self._train_time_s(), self._context.stop)
     if games is not None:
-      self._files.writer.write_test_reward(games.mean, games.num_env_frames)
+      self._files.writer.write_evaluation(games, evaluator.metrics)
       self._evaluated = f'{games.mean:.2f} at {games.num_env_frames:,} frames'
 
   def save_checkpoint(self, update: Update) -> None:

@@ -18,6 +18,7 @@ from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.scores import dmlab30
 from scalable_agent.scores import episodes_csv
+from scalable_agent.scores import evaluations
 from scalable_agent.settings import files
 import tensorflow as tf
 
@@ -99,10 +100,13 @@ class MetricsWriter:
       tf.summary.text('settings', f'| setting | value |\n|---|---|{rows}')
     self.flush()
 
-  def write_test_reward(self, mean: float, num_env_frames: int) -> None:
-    """Writes the mean return of an evaluation, under PyTorchRL's name."""
-    with self._without_errors_of_events(), self._as_default(num_env_frames):
-      _write_scalars([('TestReward', mean)])
+  def write_evaluation(self, games: evaluations.Evaluation,
+                       metrics: Mapping[str, float]) -> None:
+    """Writes the mean return, under PyTorchRL's name, and means of metrics."""
+    with self._without_errors_of_events(), self._as_default(
+        games.num_env_frames):
+      _write_scalars([('TestReward', games.mean), *(
+          (f'evaluation/{name}', mean) for name, mean in metrics.items())])
     self.flush()
 
   def flush(self) -> None:
@@ -212,6 +216,7 @@ class Measured(NamedTuple):
     mean_return: mean over recent episodes; NaN before the first episode.
     num_episodes: the number of recent episodes.
     policy_lag: the lag in updates, mean over the batch.
+    metrics: means over recent episodes of this part, by name.
   """
   num_env_frames: int
   total: int
@@ -220,6 +225,7 @@ class Measured(NamedTuple):
   mean_return: float
   num_episodes: int
   policy_lag: float
+  metrics: Mapping[str, float] = {}
 
   @property
   def share(self) -> float:
@@ -228,9 +234,11 @@ class Measured(NamedTuple):
 
   @property
   def return_text(self) -> str:
-    """The mean return in words."""
+    """The mean return, and the means of metrics, in words."""
+    if not self.num_episodes:
+      return 'no episode finished yet'
     return (f'return {self.mean_return:.2f} ({self.num_episodes} episodes)'
-            if self.num_episodes else 'no episode finished yet')
+            f'{episodes_lib.in_words(self.metrics)}')
 
   def __str__(self) -> str:
     return (f'{self.num_env_frames:,} of {self.total:,} frames '
@@ -256,6 +264,8 @@ class Progress:
     self._recent = collections.deque(
         episodes_csv.returns_before(logdir, num_env_frames, num_recent)
         if logdir and num_env_frames else (), maxlen=num_recent)
+    self._recent_metrics: collections.deque[Mapping[str, float]] = (
+        collections.deque(maxlen=num_recent))
     self.restart(num_env_frames)
 
   def restart(self, num_env_frames: int) -> None:
@@ -264,13 +274,19 @@ class Progress:
     self._last = num_env_frames, 0.
 
   def add_episodes(self, episodes: list[structs.Episode]) -> None:
-    """Adds the returns of episodes to the recent returns."""
+    """Adds the returns and metrics of episodes to the recent ones."""
     self._recent.extend(episode.episode_return for episode in episodes)
+    self._recent_metrics.extend(episode.metrics for episode in episodes)
 
   @property
   def mean_return(self) -> float:
     """Mean return of recent episodes; NaN before the first episode."""
     return float(np.mean(self._recent)) if self._recent else float('nan')
+
+  @property
+  def mean_metrics(self) -> dict[str, float]:
+    """Means over recent episodes of this part, of metrics with a value."""
+    return episodes_lib.mean_metrics(self._recent_metrics)
 
   def measure(self, num_env_frames: int, policy_lag: float) -> Measured:
     """Returns the progress, with the speed since the last call.
@@ -285,4 +301,5 @@ class Progress:
     eta = (str(datetime.timedelta(seconds=round(left_s)))
            if frames_per_s > 0 and left_s < _LONGEST_ETA_S else '?')
     return Measured(num_env_frames, self._total, frames_per_s, eta,
-                    self.mean_return, len(self._recent), policy_lag)
+                    self.mean_return, len(self._recent), policy_lag,
+                    self.mean_metrics)

@@ -181,7 +181,7 @@ def evaluate_last(config: config_lib.Config, spec: structs.EnvironmentSpec,
               config.logdir, spec.num_action_repeats)) as writer:
     games = evaluator.evaluate(checkpointer.train_time_s, context.stop)
     if games is not None:
-      writer.write_test_reward(games.mean, games.num_env_frames)
+      writer.write_evaluation(games, evaluator.metrics)
 
 
 def end_frames(config: config_lib.Config, num_env_frames: int) -> int:

@@ -13,6 +13,8 @@ import tensorflow as tf
 
 # Tags of DeepMind's program, which keep their names.
 _REFERENCE = ('learning_rate', 'total_loss')
+# Groups that are a part of the name.
+_WHOLE = ('metrics', 'time')
 # The groups of all other scalars; without an entry here, `train`.
 _GROUPS = {
     'mean_return': 'episode', 'policy_lag': 'lag', 'longest_policy_lag': 'lag',
@@ -22,7 +24,7 @@ _GROUPS = {
 def tag(name: str) -> str:
   """Returns the tag of a scalar in TensorBoard, which groups by the start."""
   start = name.partition('/')[0]
-  if name in _REFERENCE or start == 'time':
+  if name in _REFERENCE or start in _WHOLE:
     return name
   return f'{_GROUPS.get(start, "train")}/{name}'
 

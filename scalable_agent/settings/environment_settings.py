@@ -23,6 +23,9 @@ CHECK_TIMEOUT_S = 30.
 _IS_OBJECT = Check[str](
     values.is_json_object, 'must be a JSON object, such as {"size": 5}')
 
+_ARE_NAMES = Check[str](
+    lambda x: not x or bool(values.names(x)), 'must be names, such as A,B,C')
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EnvironmentSettings(Section):
@@ -97,6 +100,13 @@ class EnvironmentSettings(Section):
       'deaths and hangs do not count. No '
       'process is restarted with --deterministic. The process that computes '
       'rewards for --hindsight is never restarted.', NOT_NEGATIVE)
+  episode_metrics: str = setting(
+      '',
+      'Names of numbers or booleans, such as is_success,x_position, in the '
+      '`info` of the last step of an episode: the log has their means over the '
+      'last 100 episodes, evaluations and tests have the means of their games. '
+      'Not for Atari games, DeepMind Lab, EnvPool and families of your own.',
+      _ARE_NAMES, varies=True)
   dataset_path: str = setting(
       '',
       'DeepMind Lab: directory of the images that two psychlab levels need. '
@@ -118,6 +128,11 @@ class EnvironmentSettings(Section):
   def kwargs(self) -> dict[str, object]:
     """The arguments of `environment_kwargs`, by name."""
     return json.loads(self.environment_kwargs or '{}')
+
+  @property
+  def metric_names(self) -> tuple[str, ...]:
+    """The names in `episode_metrics`, each once."""
+    return tuple(dict.fromkeys(values.names(self.episode_metrics)))
 
   def default_keys(self) -> list[str]:
     keys = super().default_keys()
