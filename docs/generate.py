@@ -54,7 +54,8 @@ WORDS = {
         'GPU', 'CUDA', 'hyperparameter search', 'sweep', 'optuna', 'ray tune',
         'plot'),
     'logging.md': (
-        'tensorboard', 'metrics', 'monitor', 'loss', 'learning curve'),
+        'tensorboard', 'metrics', 'monitor', 'loss', 'learning curve',
+        'success rate'),
     'machines.md': ('cluster', 'distributed', 'ray', 'several GPUs'),
     'migrating_stable_baselines3.md': ('SB3', 'stable baselines'),
     'new_algorithm.md': (
