@@ -391,6 +391,28 @@ class RewardFunctionTest(parameterized.TestCase):
     env.compute_reward = lambda *_: -2.
     self.assertIn('returns -2 for its goals', said(env))
 
+  @parameterized.parameters(
+      (lambda a, d, _: -np.log(np.abs(a - d).sum()), 'inf'),
+      (lambda a, d, _: np.divide(*np.abs([a - d] * 2).sum(-1)), 'nan'))
+  def test_reached_goals_without_a_finite_reward(self, compute_reward, reward):
+    env = fake_environments.Goals()
+    env.compute_reward = compute_reward
+    with np.errstate(all='ignore'), self.assertRaisesRegex(
+        errors.EnvironmentValueError,
+        rf'^compute_reward of fake/Mine-v0 returned the reward {reward} '):
+      goals.Goals('fake/Mine-v0', lambda: env)
+
+  def test_a_reward_beyond_float32_is_not_finite(self):
+    env = fake_environments.Goals()
+    env.compute_reward = lambda a, d, _: np.where(a[..., 0] > 1, -1e39, 0)
+    rewards = goals.Goals('fake/Mine-v0', lambda: env).rewards
+    with np.errstate(all='ignore'), self.assertRaisesRegex(
+        errors.EnvironmentValueError,
+        r'^compute_reward of fake/Mine-v0 returned the reward -inf \(as '
+        r'float32\) for the achieved goal \[2.0, 0.5\] and the desired goal '
+        r'\[0.0, 1.0\]: rewards must be finite'):
+      rewards(np.array([[0, 0], [2, .5]]), np.array([[0, 0], [0., 1.]]))
+
   def test_repeated_actions(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError,
                                 'num_action_repeats=1'):
@@ -440,8 +462,20 @@ MUTATIONS = (
     )),
     dict(file='environments/goals', catches='test_wrappers_that_change_rewards',
          rows=(
-        ('no wrapper is refused', 'not np.isclose(reward, rewards[0])',
+        ('no wrapper is refused',
+         'not np.isclose(\n        reward, rewards[0], equal_nan=True)',
          'False'),
+    )),
+    dict(file='environments/goals',
+         catches='test_reached_goals_without_a_finite_reward1', rows=(
+        ('reached goals are not tried', '    self.rewards(reached, reached)\n',
+         ''),
+        ('a wrapper is blamed for NaN', ', equal_nan=True):', '):'),
+    )),
+    dict(file='environments/goals',
+         catches='test_a_reward_beyond_float32_is_not_finite', rows=(
+        ('infinite rewards in hindsight', '~np.isfinite(rewards)',
+         'np.isnan(rewards)'),
     )),
     dict(file='environments/encoding', catches='test_parts_keep_their_order',
          rows=(

@@ -282,8 +282,8 @@ def goal_functions(
 
   Builds one environment of the level in its own process, which `ends` ends. If
   None, the process ends with this process. Raises `EnvironmentSpecError` for
-  levels without goals, or with repeated actions, and other errors as
-  `make_vec`.
+  levels without goals, or with repeated actions, `EnvironmentValueError` for
+  rewards that are not finite, and other errors as `make_vec`.
 
   Returns:
     A function from achieved goals, `[N, ...]`, and desired goals, `[N, ...]`,

@@ -48,9 +48,11 @@ class Goals:
     """Builds an environment, and makes random steps to compare rewards.
 
     Raises EnvironmentSpecError if the level has no goals, or if a wrapper
-    changes rewards, which `compute_reward` does not know. Prints a warning if
-    the environment itself has other rewards.
+    changes rewards, which `compute_reward` does not know. Raises
+    EnvironmentValueError if a reached goal has no finite reward. Prints a
+    warning if the environment itself has other rewards.
     """
+    self._level_name = level_name
     env = base.build(level_name, factory)
     self._goals = _goal_spaces(env)
     if not can_use_hindsight(env):
@@ -60,11 +62,27 @@ class Goals:
           'the environment needs compute_reward.')
     _check_wrappers(level_name, env)
     _compare_rewards(level_name, env)
-    self.rewards = _batch_function(
+    self._rewards = _batch_function(
         env.get_wrapper_attr('compute_reward'), np.float32, self._goals)
+    # The rewards of other random goals may be beyond those of real goals.
+    reached, _ = _probes(self._goals)
+    self.rewards(reached, reached)
     self.terminated = _batch_function(
         env.get_wrapper_attr('compute_terminated'), bool, self._goals
     ) if env.has_wrapper_attr('compute_terminated') else None
+
+  def rewards(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+    """Is a `GoalFunction`; EnvironmentValueError for infinity and NaN."""
+    rewards = self._rewards(achieved, desired)
+    if (wrong := np.flatnonzero(~np.isfinite(rewards))).size:
+      row = wrong[0]
+      raise errors.EnvironmentValueError(
+          f'compute_reward of {self._level_name} returned the reward '
+          f'{rewards[row]} (as float32) for the achieved goal '
+          f'{achieved[row].tolist()!s:.80} and the desired goal '
+          f'{desired[row].tolist()!s:.80}: rewards must be finite, also where '
+          'both goals are equal.')
+    return rewards
 
   def can_terminate(self) -> bool:
     """Whether reached goals end episodes, by `compute_terminated`."""
@@ -109,7 +127,8 @@ def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
   vars(inner)['step'] = noted
   for _, raw_reward, *_ in _random_steps(env):
     reward = user_code.number_of_reward(raw_reward)
-    if len(rewards) != 1 or not np.isclose(reward, rewards[0]):
+    if len(rewards) != 1 or not np.isclose(
+        reward, rewards[0], equal_nan=True):
       raise errors.EnvironmentSpecError(
           f'A wrapper of {level_name} makes the reward {reward:g} of '
           f'{" and ".join(f"{r:g}" for r in rewards)}, which compute_reward '
