@@ -292,10 +292,11 @@ class EvaluatorTest(tf.test.TestCase):
 class EnvironmentsTest(parameterized.TestCase):
 
   def _made(self, **settings):
-    """Returns the arguments for `make_vec`."""
+    """Returns the arguments for `make_vec`, and notes how it restarts."""
     config = config_lib.Config(**settings)
     with mock.patch.object(environments, 'make_vec') as make_vec:
       setup.evaluation_environments(config)
+    self.restarts = make_vec.call_args.kwargs['restarts']
     return make_vec.call_args.args
 
   @parameterized.parameters(
@@ -319,6 +320,7 @@ class EnvironmentsTest(parameterized.TestCase):
     others = {config.derive_seed(role, i, part) for i in range(9)
               for role in ('environment', 'test') for part in range(3)}
     self.assertEmpty(others & set(seeds))
+    self.assertTrue(self.restarts.same_seeds)
 
 
 class FileTest(parameterized.TestCase):
@@ -665,6 +667,10 @@ MUTATIONS = (
          rows=(
         ('evaluations of lost weights stay',
          'evaluations.start(config.logdir, learner.num_env_frames)', 'pass'),
+    )),
+    dict(file='runs/setup',
+         catches='test_whole_games_with_seeds_of_their_own', rows=(
+        ('other games after a loss', 'same_seeds=True', 'same_seeds=False'),
     )),
     dict(file='runs/setup',
          catches='test_the_best_of_a_training_without_a_checkpoint', rows=(

@@ -610,8 +610,8 @@ print(resource.getrlimit(resource.RLIMIT_NOFILE))
 
 class RestartsTest(parameterized.TestCase):
 
-  def make(self, level, num_envs, limit, **settings):
-    self.restarts = environments.Restarts(limit)
+  def make(self, level, num_envs, limit, same_seeds=False, **settings):
+    self.restarts = environments.Restarts(limit, same_seeds)
     env = environments.make_vec(
         [level] * num_envs, list(range(num_envs)),
         environments.EnvironmentSettings(num_action_repeats=1, **settings),
@@ -651,6 +651,14 @@ class RestartsTest(parameterized.TestCase):
         errors.EnvironmentProcessError,
         '(?s)died with exit code -9.* were lost 3 times within an hour; '
         '--max_environment_restarts=2.')
+
+  def test_same_seeds_begin_the_same_episodes(self):
+    env = self.make('catch', 3, 1, same_seeds=True)
+    before = env.initial().observation.copy()
+    _kill_children()
+    self.fails(lambda: env.step(np.zeros([3], np.int32)),
+               errors.EnvironmentLostError, 'group restart')
+    np.testing.assert_array_equal(env.initial().observation, before)
 
   @pytest.mark.storm
   def test_hung_environments_are_replaced(self):
@@ -1049,6 +1057,11 @@ MUTATIONS = (
         ('all are asked',
          'if p not in processes or p.is_alive()',
          'if p.is_alive()'),
+    )),
+    dict(file='environments/restarts',
+         catches='test_same_seeds_begin_the_same_episodes', rows=(
+        ('other seeds in place of the same',
+         'self._seeds if self._restarts.same_seeds else [', '['),
     )),
     dict(file='environments/restarts',
          catches='test_closed_while_a_loss_is_noticed', rows=(

@@ -51,10 +51,11 @@ def make_environments(config: config_lib.Config, part: int,
       num_threads, first_index=share.environments.start, restarts=restarts)
 
 
-def restarts_of(config: config_lib.Config) -> environments.Restarts | None:
+def restarts_of(config: config_lib.Config, same_seeds: bool = False
+                ) -> environments.Restarts | None:
   """Returns the limit of restarts of processes; None for no restarts."""
   return None if config.deterministic else environments.Restarts(
-      config.max_environment_restarts)
+      config.max_environment_restarts, same_seeds)
 
 
 def _num_groups(config: config_lib.Config, names: list[str]) -> int:

@@ -19,12 +19,14 @@ T = TypeVar('T')
 class Restarts:
   """Counts restarts of processes; may be used by several threads.
 
-  `max_per_hour` restarts are allowed within an hour.
+  `max_per_hour` restarts are allowed within an hour. With `same_seeds`, new
+  processes have the seeds of the lost processes, and else other seeds.
   """
 
-  def __init__(self, max_per_hour: int):
+  def __init__(self, max_per_hour: int, same_seeds: bool = False):
     self.count = 0
     self.max_per_hour = max_per_hour
+    self.same_seeds = same_seeds
     self._times_s: collections.deque[float] = collections.deque()
     self._lock = threading.Lock()
 
@@ -42,7 +44,7 @@ class Restarts:
 class RestartedVector:
   """A `base.VectorEnvironment` that survives the loss of its processes.
 
-  After a loss, `initial` starts new processes with other seeds.
+  After a loss, `initial` starts new processes, see `Restarts`.
   """
 
   def __init__(self, make: Callable[[Sequence[int]], base.VectorEnvironment],
@@ -77,8 +79,9 @@ class RestartedVector:
   def _open(self) -> base.VectorEnvironment:
     """Returns the vector; makes a new vector after a loss."""
     if self._env is None:
-      seeds = [int(np.random.SeedSequence([seed, self._num_starts])
-                   .generate_state(1)[0] >> 1) for seed in self._seeds]
+      seeds = self._seeds if self._restarts.same_seeds else [
+          int(np.random.SeedSequence([seed, self._num_starts])
+              .generate_state(1)[0] >> 1) for seed in self._seeds]
       self._num_starts += 1
       self._env = self._make(seeds)
       if self._closed:  # In the meantime.

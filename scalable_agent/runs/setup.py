@@ -295,11 +295,11 @@ def evaluation_environments(
   # The levels take turns, so that each level plays the same number of games.
   names *= min(config.eval_num_episodes, config.num_actors // len(names))
   return environments.make_vec(
-      # All parts of a run play the same games.
+      # All evaluations of a run play the same games.
       names, [config.derive_seed('evaluation', i) for i in range(len(names))],
       dataclasses.replace(config, life_loss_ends_episode=False),
       first_index=config.num_actors,
-      restarts=shares.restarts_of(config))
+      restarts=shares.restarts_of(config, same_seeds=True))
 
 
 def _put_evaluations_aside(logdir: str) -> None:
