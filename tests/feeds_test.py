@@ -964,6 +964,12 @@ class HindsightTest(parameterized.TestCase, tf.test.TestCase):
       sources.make_feed(dataclasses.replace(
           config, total_environment_frames=9), spec, learner)
     self.assertEmpty(multiprocessing.active_children())
+    with mock.patch.object(
+        feeds.Feed, 'save', side_effect=errors.SaveError), self.assertRaises(
+            errors.SaveError):
+      sources.make_feed(dataclasses.replace(
+          config, deterministic=True, num_actor_groups=1), spec, learner)
+    self.assertEmpty(multiprocessing.active_children())
 
   def test_levels_without_goals(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError, 'has no goals'):
@@ -1042,6 +1048,11 @@ class DeterministicTest(tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/sources',
+         catches='test_the_process_of_the_rewards_ends', rows=(
+        ('the processes of the source stay after an error',
+         '    ends.close()\n    raise', '    raise'),
+    )),
     dict(file='learning/feeds', catches='test_the_process_of_the_rewards_ends',
          rows=(
         ('the processes of the source stay', '    self._ended()\n', ''),

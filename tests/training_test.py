@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import io
+import multiprocessing
 import os
 import re
 import subprocess
@@ -288,6 +289,17 @@ class PartsTest(absltest.TestCase):
       training.run(config, training.make_acting, threading.Event())
     self.assertEqual(living, [0, 0, 0])
 
+  def test_an_error_before_the_start_leaves_no_process(self):
+    config = dataclasses.replace(
+        self._config(algorithm='ddqn', min_replay_steps=10, batch_size=4,
+                     replay_steps=100, hindsight='future'),
+        level_name='bit_flipping_3')
+    with mock.patch.object(
+        training, '_open_outputs', side_effect=MemoryError), self.assertRaises(
+            MemoryError):
+      training.run(config, training.make_acting, threading.Event())
+    self.assertEmpty(multiprocessing.active_children())
+
 
 class WithoutEffectTest(parameterized.TestCase):
 
@@ -558,6 +570,11 @@ MUTATIONS = (
         ('other learners are told after the end',
          'if learner.num_env_frames < end_frames:\n        feeds',
          'if True:\n        feeds'),
+    )),
+    dict(file='runs/training',
+         catches='test_an_error_before_the_start_leaves_no_process', rows=(
+        ('the process of the rewards stays',
+         'stack.callback(feed.join, 0)', 'pass'),
     )),
     dict(file='runs/training', catches='test_a_part_has_the_only_replay', rows=(
         ('the replay of the part before is kept',

@@ -74,13 +74,17 @@ def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
   collectives = collectives or collectives_lib.Alone()
   inbox = queues.BoundedQueue[unrolls.Delivery](config.queue_capacity)
   turns = feeds.TurnTaker(inbox, num_groups) if config.takes_turns else None
-  with contextlib.ExitStack() as ends:
+  ends = contextlib.ExitStack()
+  try:
     source = make(config, spec, learner, turns or inbox,
                   Place(collectives, part, first_environment, say, ends))
     feed = feeds.Feed(inbox, source, learner, spec.num_action_repeats,
-                      collectives.size, turns, ends.pop_all().close)
-  if config.deterministic and not learner.num_updates:
-    feed.save()  # See `setup.number_of_part`.
+                      collectives.size, turns, ends.close)
+    if config.deterministic and not learner.num_updates:
+      feed.save()  # See `setup.number_of_part`.
+  except BaseException:
+    ends.close()
+    raise
   return feed
 
 

@@ -237,6 +237,7 @@ def _open_part(
         config.of_learner(len(actors.environments)), actors.spec, learner,
         number, context.collectives, actors.environments.start,
         actors.num_groups, context.say)
+    stack.callback(feed.join, 0)  # Also after an error before its start.
     outputs = None
     if context.rank == 0:
       outputs = _open_outputs(
