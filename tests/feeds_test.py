@@ -971,6 +971,20 @@ class HindsightTest(parameterized.TestCase, tf.test.TestCase):
           config, deterministic=True, num_actor_groups=1), spec, learner)
     self.assertEmpty(multiprocessing.active_children())
 
+  def test_a_damaged_replay_leaves_no_process(self):
+    config = _config(level_name='bit_flipping_6', hindsight='future',
+                     logdir=self.create_tempdir().full_path)
+    with environments.make_vec([config.level_name], [0], config) as env:
+      spec, learner = env.spec, _Learner(config.updates_per_call)
+    os.mkdir(f'{config.logdir}/replay')
+    with open(f'{config.logdir}/replay/state.npz', 'w') as f:
+      f.write('damaged')
+    learner.num_updates, said = 2, []
+    feed = sources.make_feed(config, spec, learner, say=said.append)
+    self.assertIn('is damaged and not used.', said[0])
+    self.assertLen(multiprocessing.active_children(), 1)
+    feed.join(1.)
+
   def test_levels_without_goals(self):
     with self.assertRaisesRegex(errors.EnvironmentSpecError, 'has no goals'):
       _take(_config(hindsight='future'), 1)
@@ -1052,6 +1066,11 @@ MUTATIONS = (
          catches='test_the_process_of_the_rewards_ends', rows=(
         ('the processes of the source stay after an error',
          '    ends.close()\n    raise', '    raise'),
+    )),
+    dict(file='learning/sources',
+         catches='test_a_damaged_replay_leaves_no_process', rows=(
+        ('each replay has a process for rewards',
+         '      place.ends.close()\n', '      pass\n'),
     )),
     dict(file='learning/feeds', catches='test_the_process_of_the_rewards_ends',
          rows=(

@@ -187,6 +187,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
         directory and learner.num_updates) else None
   except replay_lib.DamagedError as e:
     place.say(f'{e.damaged} is damaged and not used.')
+    if place.ends:  # The new replay starts a process for rewards, too.
+      place.ends.close()
     counters, replay = None, _make_replay(config, spec, learner, place)
   if counters is not None:
     rate.state = counters
