@@ -715,7 +715,7 @@ class SequencesTest(tf.test.TestCase):
     # Three updates for each unroll; the last one has its steps.
     self.assertEqual([batch.num_new_frames for batch in taken],
                      [0, 0, 60] + [0, 0, 12] * 19)
-    num_added, seen = 0, set()
+    num_added, seen, ages = 0, set(), set()
     for index, batch in enumerate(taken):
       if index % 3 == 0:
         num_added += len(taken[index + 2].notes)
@@ -726,6 +726,7 @@ class SequencesTest(tf.test.TestCase):
         start = 4 * (position // 3)
         # One entry is before the steps; six entries are a sequence.
         self.assertBetween(start, 4 * num_added - 39, 4 * num_added - 5)
+        ages.add(4 * num_added - start)
         found = zip(*[x[:, column].tolist() for x in (
             data.env_outputs.observation, data.env_outputs.reward,
             data.env_outputs.done, data.actions)], strict=True)
@@ -747,6 +748,7 @@ class SequencesTest(tf.test.TestCase):
     # 48 steps owe nothing, and 60 batches are owed for four steps each.
     self.assertEqual(12 * num_added, 48 + 60 * 4)
     self.assertGreater(len(seen), .8 * 3 * num_added)
+    self.assertEqual(ages, {*range(8, 40, 4)})  # All starts in the replay.
     self.assertEqual({states[4 * (p // 3)] for p in seen}, {0, 1, 2, 3, 5})
 
   def test_the_warm_up_has_a_sequence(self):
