@@ -136,12 +136,21 @@ class TorsoTest(parameterized.TestCase):
       np.testing.assert_array_equal(saved, last)
 
   @parameterized.parameters(
-      ('with_dropout', 'own.*, a Own'),
+      ('with_dropout', 'own.*, a Own'), ('with_crops', '.*, a RandomCrop'),
+      ('with_recurrent_dropout', '.*, a GRU'),
+      ('with_spectral_norm', '.*, a SpectralNormalization'),
       ('with_batch_norm', 'batch_normalization.*, a BatchNormalization'))
   def test_layers_that_cannot_be_used(self, name, message):
     with self.assertRaisesRegex(
         errors.ConfigError,
         f'^The torso of fake_torsos:{name} has {message}, which cannot learn'):
+      factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
+
+  @parameterized.parameters('with_regularizer', 'with_activity_regularizer')
+  def test_losses_that_are_not_learned(self, name):
+    with self.assertRaisesRegex(
+        errors.ConfigError, f'^The torso of fake_torsos:{name} has losses, .*'
+        'use --addon.$'):
       factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
 
   def test_attention_can_be_used(self):
@@ -413,8 +422,11 @@ MUTATIONS = (
          '      pass\n  return'),
     )),
     dict(file='networks/torsos', catches='test_attention_can_be_used', rows=(
-        ('dropout with a rate of 0 is refused',
-         'layer.trainable and amount:', 'layer.trainable:'),
+        ('dropout with a rate of 0 is refused', 'and x > 0', 'and x >= 0'),
+    )),
+    dict(file='networks/torsos', catches='test_losses_that_are_not_learned',
+         rows=(
+        ('losses have no effect', '  if torso.losses:\n', '  if False:\n'),
     )),
 )
 

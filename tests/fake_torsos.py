@@ -79,6 +79,38 @@ def with_dropout(observation_spec):
   return Holder(Holder(tf.keras.layers.Dense(8, 'tanh'), Own(.5)))
 
 
+def _with(*layers, **kwargs):
+  return tf.keras.Sequential([
+      *layers, tf.keras.layers.Flatten(),
+      tf.keras.layers.Dense(8, 'tanh', **kwargs)])
+
+
+def with_crops(observation_spec):
+  rows, columns = observation_spec.shape
+  return _with(tf.keras.layers.Reshape((rows, columns, 1)),
+               tf.keras.layers.RandomCrop(rows - 1, columns - 1))
+
+
+def with_recurrent_dropout(observation_spec):
+  del observation_spec
+  return _with(tf.keras.layers.GRU(8, recurrent_dropout=.5))
+
+
+def with_spectral_norm(observation_spec):
+  del observation_spec
+  return _with(tf.keras.layers.SpectralNormalization(tf.keras.layers.Dense(8)))
+
+
+def with_regularizer(observation_spec):
+  del observation_spec
+  return _with(kernel_regularizer='l2')
+
+
+def with_activity_regularizer(observation_spec):
+  del observation_spec
+  return _with(activity_regularizer='l2')
+
+
 def with_attention(observation_spec):
   """A model whose layer of attention has a dropout layer with a rate of 0."""
   x = inputs = tf.keras.Input(observation_spec.shape)

@@ -23,10 +23,11 @@ import tensorflow as tf
 _VARIABLES_OF_USERS: weakref.WeakValueDictionary[int, tf.Variable] = (
     weakref.WeakValueDictionary())
 
-# Layers whose output differs between single steps and unrolls.
-_REFUSED = (tf.keras.layers.BatchNormalization, tf.keras.layers.Dropout,
-            tf.keras.layers.AlphaDropout, tf.keras.layers.GaussianDropout,
-            tf.keras.layers.GaussianNoise)
+# Layers that learn only where Keras trains a model.
+_OF_TRAINING = (tf.keras.layers.BatchNormalization,
+                tf.keras.layers.SpectralNormalization)
+_NOISE = (tf.keras.layers.Dropout, tf.keras.layers.AlphaDropout,
+          tf.keras.layers.GaussianDropout, tf.keras.layers.GaussianNoise)
 
 Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
 
@@ -218,16 +219,36 @@ def _make_from_user(
 
 
 def _check_layers(torso: tf.keras.layers.Layer, name: str) -> None:
-  """Raises ConfigError for batch normalisation and dropout, unless frozen."""
+  """Raises ConfigError for layers, and losses, that have no effect here.
+
+  Frozen layers are allowed, unless they draw random numbers at each call.
+  """
   for layer in _with_sublayers(torso):
-    # Layers of attention have a dropout layer, with a rate of 0 by default.
-    amount = getattr(layer, 'rate', getattr(layer, 'stddev', 1))
-    if isinstance(layer, _REFUSED) and layer.trainable and amount:
+    if _is_random(layer) or layer.trainable and (
+        isinstance(layer, _OF_TRAINING) or _is_noisy(layer)):
       raise errors.ConfigError(
           f'The torso of {name} has {layer.name}, a {type(layer).__name__}, '
           'which cannot learn here: single steps and unrolls must have equal '
           'features. Leave the layer out, use LayerNormalization, or freeze a '
           'pretrained layer with trainable=False.')
+  if torso.losses:
+    raise errors.ConfigError(
+        f'The torso of {name} has losses, of a regularizer or add_loss, which '
+        'are not learned: leave the losses out, or use --addon.')
+
+
+def _is_noisy(layer: tf.keras.layers.Layer) -> bool:
+  """Returns whether a layer has dropout or noise of more than 0."""
+  names = (('rate', 'stddev') if isinstance(layer, _NOISE) else
+           ('dropout', 'recurrent_dropout'))  # Of recurrent layers.
+  amounts = [getattr(layer, name, 0) for name in names]
+  return any(isinstance(x, int | float) and x > 0 for x in amounts)
+
+
+def _is_random(layer: tf.keras.layers.Layer) -> bool:
+  """Returns whether a layer is a random change of pictures."""
+  return isinstance(getattr(layer, 'generator', None),
+                    tf.keras.random.SeedGenerator)
 
 
 def _with_sublayers(
