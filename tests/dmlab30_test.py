@@ -80,6 +80,10 @@ class Dmlab30Test(parameterized.TestCase):
         ValueError, "Missing returns for level: 'rooms_watermaze': "):
       dmlab30.compute_human_normalized_score(
           {**returns, 'rooms_watermaze': []}, 100)
+    # As in DeepMind's code, missing levels are named first.
+    returns[next(iter(returns))] = []
+    with self.assertRaisesRegex(ValueError, 'Missing levels: '):
+      dmlab30.compute_human_normalized_score(returns, 100)
 
   def test_suite_by_mode(self):
     self.assertEqual(dmlab30.levels(is_test=False),

@@ -54,17 +54,15 @@ def compute_human_normalized_score(
       levels. Other levels are ignored.
     per_level_cap: largest score of a level, in percent, or None.
   """
+  returns = {LEVEL_MAPPING.get(name, name): values
+             for name, values in level_returns.items() if name in ALL_LEVELS}
+  if missing := [name for name in HUMAN_SCORES if name not in returns]:
+    raise ValueError(f'Missing levels: {missing}')
   scores = {}
-  for name, values in level_returns.items():
-    if name not in ALL_LEVELS:
-      continue
-    name = LEVEL_MAPPING.get(name, name)
+  for name, values in returns.items():
     if not len(values):
       raise ValueError(f'Missing returns for level: {name!r}: ')
     scores[name] = float(BASELINES.normalized(name, float(np.mean(values))))
-  missing = [name for name in HUMAN_SCORES if name not in scores]
-  if missing:
-    raise ValueError(f'Missing levels: {missing}')
   cap = np.inf if per_level_cap is None else per_level_cap
   return float(np.mean([min(scores[name], cap) for name in HUMAN_SCORES]))
 
