@@ -100,6 +100,10 @@ class HelpTest(parameterized.TestCase):
     text = command_help.answer([f'--help={mode}'])
     self.assertStartsWith(text, f'--mode={mode}: ')
     self.assertContainsSubset(_flags_in(text), {*_FIELDS})
+    self.assertEqual('one level, not of DeepMind Lab' in ' '.join(text.split()),
+                     mode == 'check')
+    # The check refuses lists.
+    self.assertNotIn('list A,B,C', text)
     self.assertEqual('--plot_file' in text, mode == 'plot')
     self.assertEqual('--suite=toys' in text, mode == 'suite')
     self.assertEqual('--test_num_episodes=10' in text, mode == 'test')
@@ -303,6 +307,8 @@ MUTATIONS = (
     dict(file='settings/command_help', catches='test_of_a_mode', rows=(
         ('the default of a check is that of a training',
          "(mode, field.name) == ('check', 'step_timeout_s')", 'False'),
+        ('a check has lists of levels', "'check': (",
+         "'check': ('level_name', "),
     )),
     dict(file='settings/command_help', catches='test_nothing_is_asked_for',
          rows=(

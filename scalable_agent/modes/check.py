@@ -39,7 +39,7 @@ _MIN_REWARD, _MAX_REWARD = .01, 5_000.
 _LARGE_REWARD = 4.
 _SLOW_STEP_S = 0.005
 _SHORT_STEP_S = 0.0002
-# Environments of the recipes for one's own environment.
+# Environments of the recipes for your own environment.
 _NUM_ACTORS = 16
 _MAX_EPISODE_STEPS = 1_000
 

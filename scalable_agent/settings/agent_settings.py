@@ -94,9 +94,9 @@ class AgentSettings(Section):
       'float32',
       'Data type in which the networks compute. bfloat16 took 0.7 of the time '
       'for an update of the deep network on an H100. On a CPU with '
-      'AVX512_BF16, training was 1.7 times as fast (shallow network: 1.1 '
-      'times); on others, bfloat16 may be slower. Weights, the state of the '
-      'LSTM, V-trace and losses are always float32.',
+      'AVX512_BF16, the deep network trained 1.7 times as fast, the shallow '
+      'network 1.1 times; on others, bfloat16 may be slower. Weights, the '
+      'state of the LSTM, V-trace and losses are always float32.',
       choices=('float32', 'bfloat16'))
   xla: str = setting(
       'auto',

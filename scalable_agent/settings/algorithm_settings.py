@@ -96,10 +96,10 @@ class ImpalaSettings(RewardSettings):
       algorithms=('appo',), unless='replay_capacity')
   clip_ratio: float | None = setting(
       By({'appo on Atari': .1, 'appo': .2}),
-      'Clip of the importance weight of an action: a step whose weight is '
-      'beyond 1 - c or 1 + c, where c is this number, on the side that the '
-      'advantage asks for, has no gradient.', POSITIVE, BELOW_ONE,
-      algorithms=('appo',))
+      'Clip of the importance weight of an action. A step has no gradient if '
+      'its advantage is positive and its weight above 1 + c, or if its '
+      'advantage is negative and its weight below 1 - c, where c is this '
+      'number.', POSITIVE, BELOW_ONE, algorithms=('appo',))
   clip_value: float = setting(
       0.,
       'Largest useful change of a value since the actor computed this value, '

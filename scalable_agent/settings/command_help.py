@@ -38,8 +38,7 @@ _OF_MODES = {
               'test_greedy', 'max_episode_steps'),
     'export': ('export_format',),
     'plot': ('plot_file', 'plot_num_episodes'),
-    'check': ('level_name', 'environment_kwargs', 'num_action_repeats',
-              'step_timeout_s'),
+    'check': ('environment_kwargs', 'num_action_repeats', 'step_timeout_s'),
     'suite': ('suite', 'seeds', 'jobs')}
 _WIDTH = 79
 

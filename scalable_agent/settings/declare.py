@@ -210,18 +210,18 @@ class Section:
   mode: str = setting(
       'train',
       'Job of this command. train: train an agent. check: play random steps in '
-      'a level, and name faults and a recipe. test: play whole games with the '
-      'latest checkpoint and write a table of scores, next to published '
-      'scores. table: make one table of the tests in --logdir=A,B,C, where '
-      'each name is a directory (for its latest test), a file of a test or a '
-      'suite. plot: draw learning curves of --logdir=A,B,C. video: record '
-      'videos of the latest checkpoint, in the directory videos of --logdir. '
+      '--level_name (one level, not of DeepMind Lab), and name faults and a '
+      'recipe. test: play whole games with the latest checkpoint and write a '
+      'table of scores, next to published scores. table: make one table of the '
+      'tests in --logdir=A,B,C, where each name is a directory (for its latest '
+      'test), a file of a test or a suite. plot: draw learning curves of '
+      '--logdir=A,B,C. video: record videos of the latest checkpoint, in the '
+      'directory videos of --logdir. '
       'export: write a TensorFlow program, in the directory export of --logdir.'
       ' suite: train and test the levels of --suite. selftest: compare numbers '
       'and speeds of this device with a CPU. zoo: list trained agents.',
       choices=('train', 'check', 'test', 'table', 'plot', 'video', 'export',
-               'suite', 'selftest', 'zoo'),
-      unreported=True, varies=True)
+               'suite', 'selftest', 'zoo'), unreported=True, varies=True)
   algorithm: str = setting(
       'impala',
       'Learning algorithm. impala: learns from unrolls as they arrive. appo: '

@@ -96,8 +96,8 @@ class EnvironmentSettings(Section):
       'restarted. A restart loses the current unroll. One more death or hang '
       'ends the run, with a checkpoint. With --ray_address: the same limit '
       "holds for restarts of an actor worker after errors of the worker's "
-      'environments; three errors in a row without an unroll end the run; '
-      'deaths and hangs do not count. No '
+      'environments, but not after deaths and hangs of the worker or of its '
+      'environments; three errors in a row without an unroll end the run. No '
       'process is restarted with --deterministic. The process that computes '
       'rewards for --hindsight is never restarted.', NOT_NEGATIVE)
   episode_metrics: str = setting(
@@ -105,8 +105,8 @@ class EnvironmentSettings(Section):
       'Names of numbers or booleans, such as is_success,x_position, in the '
       '`info` of the last step of an episode: the log has their means over the '
       'last 100 episodes, evaluations and tests have the means of their games. '
-      'Not for Atari games, DeepMind Lab, EnvPool and families of your own.',
-      _ARE_NAMES, varies=True)
+      'Not for Atari games, DeepMind Lab, EnvPool and families with a vector '
+      'of their own.', _ARE_NAMES, varies=True)
   dataset_path: str = setting(
       '',
       'DeepMind Lab: directory of the images that two psychlab levels need. '

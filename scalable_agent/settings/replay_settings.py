@@ -88,7 +88,7 @@ class ReplaySettings(Section):
   reward_scale: float = setting(
       1.,
       'Number by which rewards are multiplied, after --reward_clipping, before '
-      'they are learned. Returns are reported without it.', POSITIVE,
+      'they are learned. Reported returns are not multiplied.', POSITIVE,
       algorithms=OFF_POLICY)
   selector: str = setting(
       'uniform',

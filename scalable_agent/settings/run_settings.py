@@ -40,8 +40,9 @@ class RunSettings(Section):
   allow_other_task: bool = setting(
       False,
       'Resume from a checkpoint that was trained on another level, or with '
-      'other action repeats, frame sizes or rules of Atari games. Without this '
-      'flag, such a change is an error.', unreported=True, varies=True)
+      'other arguments of the environment, action repeats, frame sizes or '
+      'rules of Atari games. Without this flag, such a change is an error.',
+      unreported=True, varies=True)
   total_environment_frames: int = setting(
       By({'impala': 1_000_000_000, 'appo on Atari': 10_000_000,
           'others': 1_000_000}),

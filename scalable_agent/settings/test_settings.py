@@ -17,7 +17,9 @@ from scalable_agent.settings.declare import setting
 class TestSettings(Section):
   """Tests, evaluations, videos, exports and plots of learning curves."""
   test_num_episodes: int = setting(
-      10, 'Episodes per level in test mode.', POSITIVE)
+      10,
+      'Episodes per level in test mode. Suites test with 30, unless the flag '
+      'is given.', POSITIVE)
   test_greedy: bool = setting(
       By(impala=False, appo=False, others=True),
       'Take the best known action in tests and evaluations. If off, the agent '
