@@ -65,7 +65,7 @@ class AddonsTest(parameterized.TestCase):
     self.assertEqual(config.micro_batch_size, expected)
 
   def test_parts_of_batches_are_refused(self):
-    config = config_lib.Config(micro_batch_size=2)
+    config = config_lib.Config(micro_batch_size=2, batch_size=4)
     with self.assertRaisesRegex(
         errors.ConfigError, '^--micro_batch_size=2 cannot be used with addons'):
       training.train(config, addons={'pull': _pull})

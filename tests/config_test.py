@@ -557,8 +557,6 @@ class AlgorithmsTest(parameterized.TestCase):
       (dict(sequence_length=19), 'needs --use_lstm'),
       (dict(use_lstm=True, replay_steps=263), 'must be at least 264, for seq'),
       (dict(use_lstm=True, n_step=21), 'must be at most --sequence_length=20'),
-      (dict(use_lstm=True, unroll_length=21),
-       'must be at most --sequence_length=20: sequences begin where unrolls'),
       (dict(use_lstm=True, hindsight='future'), 'cannot be used with --use_'))
   def test_what_an_lstm_needs(self, settings, text):
     *_, (name, value) = settings.items()

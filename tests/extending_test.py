@@ -136,7 +136,7 @@ class TorsoTest(parameterized.TestCase):
       np.testing.assert_array_equal(saved, last)
 
   @parameterized.parameters(
-      ('with_dropout', 'own.*, a Own'), ('with_crops', '.*, a RandomCrop'),
+      ('with_dropout', 'own.*, a Own'),
       ('with_recurrent_dropout', '.*, a GRU'),
       ('with_spectral_norm', '.*, a SpectralNormalization'),
       ('with_batch_norm', 'batch_normalization.*, a BatchNormalization'))
@@ -146,11 +146,17 @@ class TorsoTest(parameterized.TestCase):
         f'^The torso of fake_torsos:{name} has {message}, which cannot learn'):
       factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
 
+  def test_random_changes_of_pictures_are_refused(self):
+    with self.assertRaisesRegex(
+        errors.ConfigError, ', a RandomCrop, which changes observations at '
+        'random: remove the layer.$'):
+      factory.make_agent('fake_torsos:with_crops', _BOARD, _THREE)
+
   @parameterized.parameters('with_regularizer', 'with_activity_regularizer')
   def test_losses_that_are_not_learned(self, name):
     with self.assertRaisesRegex(
         errors.ConfigError, f'^The torso of fake_torsos:{name} has losses, .*'
-        'use --addon.$'):
+        'in a term of --addon.$'):
       factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
 
   def test_attention_can_be_used(self):

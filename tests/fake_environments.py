@@ -339,6 +339,19 @@ class Bonus(gymnasium.Wrapper):
     return observation, reward + bonus, *others
 
 
+class UnitGoals(Goals):
+  """Goals are unit vectors; most others have no finite reward."""
+
+  def _observation(self):
+    return {name: part / np.linalg.norm(part)
+            for name, part in super()._observation().items()}
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    with np.errstate(invalid='ignore'):
+      return -2 * np.arccos(
+          np.abs((achieved_goal * desired_goal).sum()) - 1e-6)
+
+
 class GoalsByColumn(Goals):
   """Of two or more pairs of goals, its result has a plausible shape."""
 

@@ -158,6 +158,19 @@ class FirstUpdateTest(parameterized.TestCase):
     feed.join(9)
 
 
+class UnlearnedTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (dict(unroll_length=30), 'unroll of 30 steps, 10 are never learned: '),
+      (dict(unroll_length=20), ''), (dict(use_lstm=False), ''),
+      (dict(algorithm='impala', unroll_length=100), ''))
+  def test_steps_in_no_sequence_are_said(self, settings, expected):
+    said = messages._unlearned(config_lib.Config(
+        **{'algorithm': 'sac', 'use_lstm': True, **settings}))
+    self.assertIn(expected, said)
+    self.assertEqual(bool(said), bool(expected))
+
+
 class NextTest(absltest.TestCase):
 
   def setUp(self):

@@ -402,6 +402,11 @@ class RewardFunctionTest(parameterized.TestCase):
         rf'^compute_reward of fake/Mine-v0 returned the reward {reward} '):
       goals.Goals('fake/Mine-v0', lambda: env)
 
+  def test_samples_of_spaces_need_no_reward(self):
+    compute = goals.Goals('fake/Mine-v0', fake_environments.UnitGoals)
+    one = np.array([[.6, .8]])
+    np.testing.assert_allclose(compute.rewards(one, one), [-.0028], atol=1e-4)
+
   def test_a_reward_beyond_float32_is_not_finite(self):
     env = fake_environments.Goals()
     env.compute_reward = lambda a, d, _: np.where(a[..., 0] > 1, -1e39, 0)

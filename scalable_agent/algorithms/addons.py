@@ -22,9 +22,9 @@ T = TypeVar('T')
 def with_whole_batches(config: config_lib.Config) -> config_lib.Config:
   """Returns settings for addons, whose terms are means of whole batches.
 
-  Raises ConfigError if `micro_batch_size` is set.
+  Raises ConfigError if `micro_batch_size` is a part of a batch.
   """
-  if config.micro_batch_size:
+  if 0 < config.micro_batch_size < config.batch_size:
     raise errors.ConfigError(
         f'--micro_batch_size={config.micro_batch_size} cannot be used with '
         'addons: a part of a batch has another mean.')

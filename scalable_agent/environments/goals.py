@@ -64,9 +64,14 @@ class Goals:
     _compare_rewards(level_name, env)
     self._rewards = _batch_function(
         env.get_wrapper_attr('compute_reward'), np.float32, self._goals)
-    # The rewards of other random goals may be beyond those of real goals.
-    reached, _ = _probes(self._goals)
-    self.rewards(reached, reached)
+    # Samples of the spaces may be no goals, such as vectors of another norm.
+    seen = []
+    for observation, *_ in _random_steps(env):
+      assert isinstance(observation, dict)
+      seen.append(observation)
+    for name in ('achieved_goal', 'desired_goal'):
+      reached = np.stack([observation[name] for observation in seen])
+      self.rewards(reached, reached)
     self.terminated = _batch_function(
         env.get_wrapper_attr('compute_terminated'), bool, self._goals
     ) if env.has_wrapper_attr('compute_terminated') else None

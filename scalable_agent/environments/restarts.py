@@ -19,8 +19,8 @@ T = TypeVar('T')
 class Restarts:
   """Counts restarts of processes; may be used by several threads.
 
-  `max_per_hour` restarts are allowed within an hour. With `same_seeds`, new
-  processes have the seeds of the lost processes, and else other seeds.
+  `max_per_hour` restarts are allowed within an hour. New processes have other
+  seeds; with `same_seeds`, only from the second loss of a vector on.
   """
 
   def __init__(self, max_per_hour: int, same_seeds: bool = False):
@@ -79,9 +79,14 @@ class RestartedVector:
   def _open(self) -> base.VectorEnvironment:
     """Returns the vector; makes a new vector after a loss."""
     if self._env is None:
-      seeds = self._seeds if self._restarts.same_seeds else [
-          int(np.random.SeedSequence([seed, self._num_starts])
-              .generate_state(1)[0] >> 1) for seed in self._seeds]
+      seeds = self._seeds
+      if self._num_starts > 1 or not self._restarts.same_seeds:
+        # The same games could end in the same loss again.
+        seeds = [int(np.random.SeedSequence([seed, self._num_starts])
+                     .generate_state(1)[0] >> 1) for seed in seeds]
+        if self._restarts.same_seeds:
+          print('Other games are played from now on, as these were lost twice.',
+                flush=True)
       self._num_starts += 1
       self._env = self._make(seeds)
       if self._closed:  # In the meantime.

@@ -251,10 +251,9 @@ def report(trials: list[Trial], sweep: Sweep, rungs: list[int],
   try:
     files.write_csv(str(out / 'sweep.csv'), table[0], table)
     files.write(str(out / 'sweep.md'), text)
+    plot(trials, sweep, out / 'sweep.png')
   except OSError as e:
     print(f'The report cannot be written to {out}: {errors.reason(e)}.')
-  try:
-    plot(trials, sweep, out / 'sweep.png')
   except ImportError:
     print('There is no picture without matplotlib: pip install '
           '"scalable_agent[plot]".')

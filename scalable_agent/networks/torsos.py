@@ -219,12 +219,17 @@ def _make_from_user(
 
 
 def _check_layers(torso: tf.keras.layers.Layer, name: str) -> None:
-  """Raises ConfigError for layers, and losses, that have no effect here.
+  """Raises ConfigError for layers, and losses, that cannot be learned here.
 
-  Frozen layers are allowed, unless they draw random numbers at each call.
+  Frozen layers are allowed, except random changes of pictures.
   """
   for layer in _with_sublayers(torso):
-    if _is_random(layer) or layer.trainable and (
+    if isinstance(getattr(layer, 'generator', None),
+                  tf.keras.random.SeedGenerator):
+      raise errors.ConfigError(
+          f'The torso of {name} has {layer.name}, a {type(layer).__name__}, '
+          'which changes observations at random: remove the layer.')
+    if layer.trainable and (
         isinstance(layer, _OF_TRAINING) or _is_noisy(layer)):
       raise errors.ConfigError(
           f'The torso of {name} has {layer.name}, a {type(layer).__name__}, '
@@ -234,7 +239,8 @@ def _check_layers(torso: tf.keras.layers.Layer, name: str) -> None:
   if torso.losses:
     raise errors.ConfigError(
         f'The torso of {name} has losses, of a regularizer or add_loss, which '
-        'are not learned: leave the losses out, or use --addon.')
+        'are not learned: leave the losses out, and compute them in a term of '
+        '--addon.')
 
 
 def _is_noisy(layer: tf.keras.layers.Layer) -> bool:
@@ -243,12 +249,6 @@ def _is_noisy(layer: tf.keras.layers.Layer) -> bool:
            ('dropout', 'recurrent_dropout'))  # Of recurrent layers.
   amounts = [getattr(layer, name, 0) for name in names]
   return any(isinstance(x, int | float) and x > 0 for x in amounts)
-
-
-def _is_random(layer: tf.keras.layers.Layer) -> bool:
-  """Returns whether a layer is a random change of pictures."""
-  return isinstance(getattr(layer, 'generator', None),
-                    tf.keras.random.SeedGenerator)
 
 
 def _with_sublayers(

@@ -53,7 +53,7 @@ def print_start(
   for line in (not before and _long_default(config),
                levels.unplayed_message(level_names, config.num_actors),
                _without_effect(config, level_names),
-               _choices(asked, config),
+               _choices(asked, config), _unlearned(config),
                clipping.said(config, actors.spec.action),
                *_about_appo(config, actors.spec.action),
                before and flag_texts.changes_said(before, config),
@@ -122,6 +122,16 @@ def _not_taken(before: config_lib.Config, config: config_lib.Config) -> str:
   return changed and (
       f'Without effect: {flag_texts.as_flags(config, changed)}, as a resumed '
       'run goes on with the values of its checkpoint.') or ''
+
+
+def _unlearned(config: config_lib.Config) -> str:
+  """Returns a line about steps that are in no learned sequence, or ''."""
+  length, learned = config.unroll_length, config.sequence_length
+  if not (config.is_off_policy and config.use_lstm and length > learned):
+    return ''
+  return (f'Of each unroll of {length} steps, {length - learned} are never '
+          f'learned: sequences of --sequence_length={learned} steps begin '
+          f'where unrolls begin. Set --unroll_length={learned} or less.')
 
 
 def _about_appo(config: config_lib.Config,

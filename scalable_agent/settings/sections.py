@@ -218,10 +218,6 @@ class AllSections(joined.Joined):
       return
     self._check('n_step', self.n_step <= self.sequence_length,
                 f'must be at most --sequence_length={self.sequence_length}')
-    self._check('unroll_length', self.unroll_length <= self.sequence_length,
-                f'must be at most --sequence_length={self.sequence_length}: '
-                'sequences begin where unrolls begin, so other steps would '
-                'never be learned')
     self._check('hindsight', self.hindsight == 'none',
                 'cannot be used with --use_lstm: the LSTM has seen the goal of '
                 'the episode')
