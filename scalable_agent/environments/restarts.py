@@ -85,8 +85,8 @@ class RestartedVector:
         seeds = [int(np.random.SeedSequence([seed, self._num_starts])
                      .generate_state(1)[0] >> 1) for seed in seeds]
         if self._restarts.same_seeds:
-          print('Other games are played from now on, as these were lost twice.',
-                flush=True)
+          print('Other games are played from now on: processes with the same '
+                'seeds were lost twice.', flush=True)
       self._num_starts += 1
       self._env = self._make(seeds)
       if self._closed:  # In the meantime.
