@@ -181,6 +181,16 @@ class WorkflowsTest(absltest.TestCase):
       path = _yaml(f'.github/workflows/{name}.yml')['env']['PIP_CONSTRAINT']
       self.assertTrue((_ROOT / path.rpartition('/')[2]).exists())
 
+  def test_no_link_is_committed(self):
+    # A link to a place on one machine breaks every other checkout.
+    if not (_ROOT / '.git').exists():
+      self.skipTest('Not a checkout of the repository.')
+    files = subprocess.run(
+        ['git', 'ls-files', '--stage'], cwd=_ROOT, check=True,
+        capture_output=True, text=True).stdout.splitlines()
+    self.assertNotEmpty(files)
+    self.assertEmpty([file for file in files if file.startswith('120000')])
+
   def test_pre_commit_runs_what_exists(self):
     [repo] = _yaml('.pre-commit-config.yaml')['repos']
     for hook in repo['hooks']:
