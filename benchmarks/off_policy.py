@@ -25,9 +25,9 @@ virtual environment of its own, see peers.py. The work (`--what`):
     with 1, 8 and 32 updates per call. Of ours, the table also has the share of
     the bound: the processor time of the matrix products of an update, divided
     by that of an update.
-*   memory: the same for 32 sequences of 20 steps with an LSTM of 128 units and
-    a burn-in of 10, and without memory for 640 transitions: of 17 numbers, and
-    of 391 numbers, as many as the features of the memory.
+*   memory: the same for 32 sequences of 20 steps with an LSTM, and with a GRU,
+    of 128 units and a burn-in of 10, and without memory for 640 transitions: of
+    17 numbers, and of 391 numbers, as many as the features of the memory.
 
 Every run starts from the beginning, and learning after 1,000 steps. Steps are
 counted from the first update after `--warm_up_s` to the first one after another
@@ -166,7 +166,8 @@ def programs_of(what: str, args: argparse.Namespace) -> list[Program]:
         for program, num_inputs in (
             (_ours('transitions of 17 numbers', plain), 17),
             (_ours('transitions of 391 numbers', plain), 391),
-            (_ours('sequences, LSTM', memory), 17))]
+            (_ours('sequences, LSTM', memory), 17),
+            (_ours('sequences, GRU', (*memory, '--core=gru')), 17))]
   return [_ours(_OURS, _FLAGS.get(what) or _cheetah(what)),
           *_peers_of(what, args)]
 

@@ -115,6 +115,8 @@ _REFUSED = {
                                                '9' * 5000)],
     'agent': [(value, 'must be one of auto, deep, shallow, nature, mlp, or ')
               for value in ('', 'resnet', 'a:', ':b', 'a:b:c', 'a b:c')],
+    'core': [(value, 'must be one of lstm, gru, or module:function')
+             for value in ('', 'rnn', 'a:', 'LSTM')],
     **{name: [(value, 'must be module:function')
               for value in ('a', 'a:1b', 'a.py:b')]
        for name in ('hook', 'addon')},

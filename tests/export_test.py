@@ -64,6 +64,8 @@ _SETTINGS = {
     'memory': dict(level_name='Pendulum-v1', algorithm='sac', use_lstm=True,
                    lstm_units=6, hidden_sizes='16,8', sequence_length=2,
                    unroll_length=2, burn_in_steps=1, min_replay_steps=8),
+    'cell': dict(level_name='CartPole-v1', use_lstm=True, lstm_units=5,
+                 core='fake_cores:stacked'),
 }
 
 
@@ -288,11 +290,11 @@ class ExportTest(parameterized.TestCase):
     np.testing.assert_allclose(
         found['greedy_action'], scale * action, rtol=1e-5)
     self.assertEqual('greedy_baseline' in found, name in (
-        'recurrent', 'words', 'normalised', 'passes'))
+        'recurrent', 'words', 'normalised', 'passes', 'cell'))
     if 'greedy_baseline' in found:
       np.testing.assert_allclose(
           found['greedy_baseline'], expected.baseline[0], rtol=1e-5, atol=1e-6)
-    for part, value in zip('ch', core):
+    for part, value in zip(agent.agent.state_names, core, strict=True):
       np.testing.assert_allclose(
           found[f'greedy_{part}'], value, rtol=1e-5, atol=1e-6)
       self.assertFalse(found[f'state_{part}'].any())
@@ -422,7 +424,7 @@ def _inputs(agent, name):
     inputs |= dict(last_action=state.last_action,
                    reward=rng.normal(size=_NUM_ENVS).astype(np.float32),
                    done=np.array([False, True, False]),
-                   c=core[0], h=core[1])
+                   **dict(zip(agent.agent.state_names, core, strict=True)))
   return observation, inputs, state
 
 
@@ -430,8 +432,8 @@ def _inputs(agent, name):
 MUTATIONS = (
     dict(file='modes/export',
          catches='test_the_same_without_this_package', rows=(
-        ('c and h swapped', "for name in 'ch' if name in inputs",
-         "for name in 'hc' if name in inputs"),
+        ('c and h swapped', 'for name in self.agent.state_names))',
+         'for name in self.agent.state_names[::-1]))'),
         ('no rewards',
          "add_time(inputs.get('reward', tf.zeros([batch_size]))),",
          'add_time(tf.zeros([batch_size])),'),

@@ -421,18 +421,20 @@ MUTATIONS = (
          catches='test_each_start_repeats_the_games', rows=(
         ('a seed is not kept', 'reset(seed=self._seed)', 'reset()'),
     )),
-    dict(file='networks/torsos', catches='test_layers_that_cannot_be_used',
-         rows=(
-        ('any layer is accepted', '    _check_layers(torso, name)\n', ''),
+    dict(file='networks/user_layers',
+         catches='test_layers_that_cannot_be_used', rows=(
+        ('any layer is accepted', 'for inner in _with_sublayers(layer):',
+         'for inner in ():'),
         ('lists are not searched', '      waiting += value\n  return',
          '      pass\n  return'),
     )),
-    dict(file='networks/torsos', catches='test_attention_can_be_used', rows=(
+    dict(file='networks/user_layers', catches='test_attention_can_be_used',
+         rows=(
         ('dropout with a rate of 0 is refused', 'and x > 0', 'and x >= 0'),
     )),
-    dict(file='networks/torsos', catches='test_losses_that_are_not_learned',
-         rows=(
-        ('losses have no effect', '  if torso.losses:\n', '  if False:\n'),
+    dict(file='networks/user_layers',
+         catches='test_losses_that_are_not_learned', rows=(
+        ('losses have no effect', '  if layer.losses:\n', '  if False:\n'),
     )),
 )
 

@@ -183,7 +183,7 @@ class ReadingTest(parameterized.TestCase):
         'SAC.create_factory(lr_q=1)\nOffPolicyActor.create_factory('
         'recurrent_net=GRU, recurrent_net_kwargs={}, sequence_overlap=.5)'))
     assert converted is not None
-    self.assertIn('--use_lstm', converted.notes['recurrent_net'])
+    self.assertIn('--use_lstm --core=gru', converted.notes['recurrent_net'])
     self.assertNotIn('ddqn', converted.notes['recurrent_net'])
     self.assertIn('--lstm_units', converted.notes['recurrent_net_kwargs'])
     self.assertIn('--sequence_length', converted.notes['sequence_overlap'])

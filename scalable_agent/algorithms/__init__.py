@@ -71,7 +71,7 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec, seed: int,
       layer_norm=config.layer_norm,
       is_dueling=config.algorithm == 'ddqn' and config.dueling,
       has_baseline=is_impala, has_epsilon=not is_impala,
-      use_lstm=bool(config.use_lstm),
+      use_lstm=bool(config.use_lstm), core=config.core,
       lstm_units=declare.used(config.lstm_units),
       has_critics=config.algorithm in _ACTOR_CRITICS,
       use_last_action_reward=bool(config.use_last_action_reward),
@@ -158,8 +158,9 @@ def describe(config: Config, spec: structs.EnvironmentSpec) -> str:
   seen += ', rate by KL' if config.learning_rate_schedule == 'kl' else ''
   seen += ', target policy' if config.target_policy_period else ''
   normalised = _normalised_parts(config, observation)
-  units = f'{config.lstm_units} units, ' if (
-      config.use_lstm and config.lstm_units != 256) else ''
+  units = '' if not config.use_lstm else (
+      f'{config.core}, ' if config.core != 'lstm' else '') + (
+          f'{config.lstm_units} units, ' if config.lstm_units != 256 else '')
   if config.is_off_policy:
     return (f'{config.algorithm}, {config.agent}, {config.hidden_sizes}, '
             f'{"layer_norm, " if config.layer_norm else ""}'

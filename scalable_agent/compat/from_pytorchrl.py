@@ -54,15 +54,15 @@ _DDQN_RULES: dict[str, converted.Rule] = {
     'lr_q': _ONE_RATE, 'lr_pi': _ONE_RATE,
     # The loss here is half of theirs.
     'max_grad_norm': lambda value: {'clip_gradient_norm': number(value) / 2}}
+_MEMORY = 'A GRU comes with --use_lstm --core=gru.'
 _ACTOR_RULES: dict[str, converted.Rule] = {
     'noise': lambda value: {'exploration_noise': {
         'Gauss': 0.1, 'NoNoise': 0.0}[str(value)]},
     'num_critics': 'num_critics',
     'restart_model': 'A run resumes from its --logdir.',
-    'recurrent_net': 'An LSTM comes with --use_lstm.',
-    'recurrent_nets': 'An LSTM comes with --use_lstm.',
-    'recurrent_net_kwargs': 'The LSTM has --lstm_units; the default is 256 '
-                            'with ddqn, else 128.',
+    'recurrent_net': _MEMORY, 'recurrent_nets': _MEMORY,
+    'recurrent_net_kwargs': 'The GRU has --lstm_units; the default is 256 with '
+                            'ddqn, else 128.',
     'sequence_overlap': 'With --use_lstm, sequences of --sequence_length '
                         'begin every --unroll_length steps: half of the length '
                         'for 0.5.',

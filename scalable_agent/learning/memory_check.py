@@ -11,7 +11,6 @@ from scalable_agent.processes import memory
 from scalable_agent.replay import steps
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import declare
 from scalable_agent.settings import sections
 
 
@@ -37,7 +36,7 @@ def check_memory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   num_items = num_batches * num_updates * config.batch_size
   if config.is_off_policy:
     flag, number, items = '--replay_steps', config.replay_steps, 'steps'
-    num_bytes = num_step_bytes(config, spec)
+    num_bytes = num_step_bytes(config, spec, agent)
     # Transitions have two observations, o and o'.
     num_steps = config.num_entries if config.use_lstm else 2
     memory.check(f'--batch_size={config.batch_size}{of_call}',
@@ -80,10 +79,11 @@ def _num_packed_bytes(config: config_lib.Config,
 
 
 def num_step_bytes(config: config_lib.Config,
-                   spec: structs.EnvironmentSpec) -> int:
+                   spec: structs.EnvironmentSpec, agent: agents.Agent) -> int:
   """Returns the size of a full replay of steps, and of recurrent states."""
-  num_states = (config.replay_steps // config.unroll_length
-                if config.use_lstm else 0)
+  num_states = config.replay_steps // config.unroll_length
+  numbers_of_state = sum(
+      math.prod(part.shape) for part in agent.initial_state(1))
   is_stacked = levels.are_stacked(config.level_name, config.is_test)
   return (steps.num_bytes(spec, config.replay_steps, is_stacked)
-          + num_states * 2 * 4 * declare.used(config.lstm_units))
+          + num_states * 4 * numbers_of_state)

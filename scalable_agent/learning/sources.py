@@ -179,8 +179,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
   replay = _make_replay(config, spec, learner, place)
   rate = _make_rate(config, spec, place)
   logdir = files.SameDirectory(config.logdir)
-  directory = _replay_directory(
-      config, spec, place.collectives, learner.num_updates)
+  directory = _replay_directory(config, spec, learner, place.collectives)
   try:
     # Settings may change until there is a checkpoint.
     counters = replay.load(directory) if (
@@ -256,14 +255,14 @@ def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,
 
 
 def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
-                      collectives: collectives_lib.Collectives,
-                      num_updates: int) -> str:
+                      learner: learner_lib.Learner,
+                      collectives: collectives_lib.Collectives) -> str:
   """Returns the directory of the saved replay; '' if the replay is not saved.
 
   If the replay is not saved, the replay of an earlier part is removed: a later
-  part would take it for the replay of this part. A replay without a checkpoint,
-  `num_updates` 0, is removed, too, as it may be of another task; a
-  deterministic run overwrites it at once.
+  part would take it for the replay of this part. A replay without a checkpoint
+  is removed, too, as it may be of another task; a deterministic run overwrites
+  it at once.
   """
   rank = collectives.rank
   directory = os.path.join(
@@ -271,8 +270,9 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
   # Each part of a deterministic run would else begin with an empty replay.
   is_saved = config.deterministic or config.save_replay == 'yes' or (
       config.save_replay == 'auto'
-      and memory_check.num_step_bytes(config, spec) <= _MAX_SAVED_BYTES)
-  if is_saved and (num_updates or config.deterministic):
+      and memory_check.num_step_bytes(config, spec, learner.agent)
+      <= _MAX_SAVED_BYTES)
+  if is_saved and (learner.num_updates or config.deterministic):
     return directory
   reason = ('there is no checkpoint.' if is_saved else
             'this part does not save its replay (--save_replay).')

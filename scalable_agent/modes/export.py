@@ -38,8 +38,9 @@ class ExportedAgent(tf.Module):
   `observation`, or `observation_NAME` for each part of a dictionary, where all
   but ASCII letters and digits in a name become `_`, and
   `observation_instruction` is string `[B]`; `last_action` and `reward` with
-  `--use_last_action_reward`; `done`, `c` and `h` with an LSTM. Observations and
-  actions have the units of the environment: a `Discrete` is int32 `[B]`.
+  `--use_last_action_reward`; with a memory `done`, and `c` and `h` of an LSTM,
+  or `state_1`, ... of another core. Observations and actions have the units of
+  the environment: a `Discrete` is int32 `[B]`.
 
   Attributes:
     inputs: the inputs of `step` and `step_greedy`, a `tf.TensorSpec` by name.
@@ -75,19 +76,19 @@ class ExportedAgent(tf.Module):
     if sees_last_action_reward:
       self.inputs['last_action'] = tensor(spec.action.array)
       self.inputs['reward'] = tf.TensorSpec([None], tf.float32)
-    if len(agent.initial_state(1)):
+    if agent.has_memory:
       self.inputs['done'] = tf.TensorSpec([None], tf.bool)
-      for name, part in zip('ch', agent.initial_state(1)):
-        self.inputs[name] = tf.TensorSpec([None, part.shape[1]], tf.float32)
+      for name, part in self._named_state(agent.initial_state(1)).items():
+        self.inputs[name] = tf.TensorSpec([None, *part.shape[1:]], tf.float32)
 
   def initial_state(self, batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the state before the first step of `batch_size` environments.
 
-    The state has the inputs `c`, `h` and `last_action` of `step`, where `step`
+    The state has the inputs `last_action` and those of the memory, where `step`
     has these inputs. If `step` has none, `batch_size` is returned, because a
     signature must return a tensor.
     """
-    state = dict(zip('ch', self.agent.initial_state(batch_size)))
+    state = self._named_state(self.agent.initial_state(batch_size))
     if 'last_action' in self.inputs:
       shape, dtype = self._action_spec.array
       state['last_action'] = tf.zeros(
@@ -111,7 +112,8 @@ class ExportedAgent(tf.Module):
       the policy, which are logits for discrete actions (-1e20 where
       `observation_action_mask` is False); `baseline`, float32 `[B]`, for agents
       with a baseline (`[B, L]` with `--normalise_returns` of `L` levels, in
-      the order of their names); with an LSTM the next `c` and `h`.
+      the order of their names); the next state of a memory, named as
+      the inputs.
     """
     observation = self._observation(inputs)
     if 'observation_instruction' in inputs:
@@ -128,12 +130,15 @@ class ExportedAgent(tf.Module):
             structs.NO_INFO,
             add_time(inputs.get('done', tf.zeros([batch_size], tf.bool))),
             tf.nest.map_structure(add_time, observation)),
-        tuple(inputs[name] for name in 'ch' if name in inputs))
+        tuple(inputs[name] for name in self.agent.state_names))
     action = self.agent.head.distribution(outputs.policy[0]).mode()
     result = {**self._actions(action), 'policy': outputs.policy[0]}
     if not isinstance(outputs.baseline, tuple):
       result['baseline'] = outputs.baseline[0]
-    return {**result, **dict(zip('ch', state))}
+    return {**result, **self._named_state(state)}
+
+  def _named_state(self, state: structs.State) -> dict[str, tf.Tensor]:
+    return dict(zip(self.agent.state_names, state, strict=True))
 
   def _observation(self, inputs: Mapping[str, tf.Tensor]) -> structs.Nest:
     """Returns the observation of the agent."""

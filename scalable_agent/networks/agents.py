@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from scalable_agent.experience import structs
+from scalable_agent.networks import cores
 from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
-from scalable_agent.networks import layers
 from scalable_agent.networks import masks
 from scalable_agent.networks import normalisers
 from scalable_agent.networks import pop_art
@@ -36,7 +36,7 @@ class Agent(tf.keras.Model):
                params: tf.keras.layers.Layer, *,
                baseline: tf.keras.layers.Layer | None,
                instruction_encoder: instructions.InstructionEncoder | None,
-               core: layers.LSTM | None, use_last_action_reward: bool,
+               core: cores.Core | None, use_last_action_reward: bool,
                has_epsilon: bool, action_seed: int, has_skip: bool = False,
                baseline_torso: tf.keras.layers.Layer | None = None,
                observation_normaliser: (
@@ -122,10 +122,16 @@ class Agent(tf.keras.Model):
   def initial_state(self, batch_size: int) -> structs.State:
     """Returns the recurrent state before the first step.
 
-    The state is `(c, h)`, zeros, float32 `[batch_size, units]`; `()` for
-    feed-forward agents.
+    The state is zeros: `(c, h)` of an LSTM, float32 `[batch_size, units]`, a
+    tuple of float32 `[batch_size, ...]` of another core; `()` for feed-forward
+    agents.
     """
     return self._core.initial_state(batch_size) if self._core else ()
+
+  @property
+  def state_names(self) -> tuple[str, ...]:
+    """A name for each array of the recurrent state."""
+    return self._core.state_names if self._core else ()
 
   def tokenize(self, env_outputs: structs.StepOutput) -> structs.StepOutput:
     """Replaces instructions, strings `[...]`, by numbers, int32 `[..., W]`.

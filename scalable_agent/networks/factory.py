@@ -7,6 +7,7 @@ import random
 
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
+from scalable_agent.networks import cores
 from scalable_agent.networks import critics
 from scalable_agent.networks import distributions
 from scalable_agent.networks import heads
@@ -24,7 +25,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
                hidden_sizes: Sequence[int] = (64, 64), activation: str = 'tanh',
                layer_norm: bool = False, is_dueling: bool = False,
                has_baseline: bool = True, has_epsilon: bool = False,
-               use_lstm: bool = True, lstm_units: int = 256,
+               use_lstm: bool = True, core: str = 'lstm', lstm_units: int = 256,
                has_critics: bool = False, use_last_action_reward: bool = True,
                use_instruction: bool = True,
                observation_normaliser: (
@@ -57,9 +58,13 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
     is_dueling: whether parameters are from `layers.Dueling`.
     has_baseline: whether there is a baseline.
     has_epsilon: see `agents.Agent`.
-    use_lstm: whether there is a recurrent core, an LSTM of `lstm_units`.
-    has_critics: with an LSTM, whether critics see the same features. Then these
-      are of one dense layer and the LSTM, and the head has `hidden_sizes`.
+    use_lstm: whether there is a recurrent core.
+    core: `lstm`, `gru`, or `module:function`, a function of the user. The
+      function gets `lstm_units` and returns a Keras cell, a layer that maps
+      inputs `[B, I]` and a state to outputs `[B, F]` and the next state.
+    lstm_units: units of the core.
+    has_critics: with a core, whether critics see the same features. Then these
+      are of one dense layer and the core, and the head has `hidden_sizes`.
     use_last_action_reward: see `agents.Agent`.
     use_instruction: whether the agent sees instructions.
     observation_normaliser: see `agents.Agent`.
@@ -70,7 +75,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       half of the parameters of continuous actions, depend on the observation.
     separate_baseline: whether policy and baseline have `hidden_sizes` each,
       and share only the layers for frames and instructions, or of the user;
-      without an LSTM.
+      without a core.
     seed: seed of the initial weights and of the choice of actions. Agents that
       act at the same time need different seeds. None for a seed from Python's
       `random`, which `tf.keras.utils.set_random_seed` seeds.
@@ -117,7 +122,7 @@ def make_agent(network: str, observation_spec: structs.ObservationSpec,
       instruction_encoder=(
           instructions.InstructionEncoder(initializer_seed)
           if instruction_spec is not None else None),
-      core=layers.LSTM(lstm_units, initializer_seed) if use_lstm else None,
+      core=cores.make(core, lstm_units, initializer_seed) if use_lstm else None,
       has_skip=num_shared == 1,
       baseline_torso=mlp(hidden_sizes) if separate_baseline else None,
       use_last_action_reward=use_last_action_reward, has_epsilon=has_epsilon,

@@ -209,6 +209,7 @@ class LSTM(tf.keras.layers.Layer):
     super().__init__(autocast=False)
     self._units = units
     self._initializer = tf.keras.initializers.GlorotUniform(seed=seed)
+    self.state_names = 'c', 'h'
 
   def build(self, inputs_shape: Sequence[int],
             *unused_shapes: Sequence[int]) -> None:

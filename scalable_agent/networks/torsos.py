@@ -7,7 +7,6 @@ features. See `layers` on seeds and sublayers.
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
-import weakref
 
 from scalable_agent import errors
 from scalable_agent.experience import nests
@@ -15,19 +14,10 @@ from scalable_agent.experience import structs
 from scalable_agent.networks import frame_torsos
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
+from scalable_agent.networks import user_layers
 from scalable_agent.processes import user_code
 from scalable_agent.settings import declare
 import tensorflow as tf
-
-# The variables of users' torsos, as long as they exist.
-_VARIABLES_OF_USERS: weakref.WeakValueDictionary[int, tf.Variable] = (
-    weakref.WeakValueDictionary())
-
-# Layers that learn only where Keras trains a model.
-_OF_TRAINING = (tf.keras.layers.BatchNormalization,
-                tf.keras.layers.SpectralNormalization)
-_NOISE = (tf.keras.layers.Dropout, tf.keras.layers.AlphaDropout,
-          tf.keras.layers.GaussianDropout, tf.keras.layers.GaussianNoise)
 
 Observations: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
 
@@ -189,87 +179,13 @@ def _make_from_user(
   """Returns the torso from the user's function `name`, after checks."""
   make_torso = user_code.load(name, 'agent')
   with user_code.errors_explained(f'{name} of --agent'):
-    torso = make_torso(observation_spec)
-    if not isinstance(torso, tf.keras.layers.Layer):
-      raise errors.ConfigError(
-          f'{name} of --agent must return a Keras layer or model, not '
-          f'{type(torso).__name__}.')
+    torso = user_layers.check_type(
+        make_torso(observation_spec), name, 'agent')
     features = torso(zeros([2], observation_spec))
-    shape = getattr(features, 'shape', None)
-    if shape is None or len(shape) != 2 or shape[0] != 2 or not shape[1] or (
-        not tf.as_dtype(features.dtype).is_floating):
-      found = (f'{tf.as_dtype(features.dtype).name} {list(shape)}'
-               if shape is not None else type(features).__name__)
-      raise errors.ConfigError(
-          f'The torso of {name} must put out features, float [2, F], for 2 '
-          f'observations, not {found}.')
-    _check_layers(torso, name)
-    for variable in torso.trainable_variables:
-      if variable.dtype != 'float32':
-        raise errors.ConfigError(
-            f'The torso of {name} has weights of {variable.dtype} '
-            f'({variable.path}), but weights must be float32.')
-    for variable in torso.variables:
-      if id(variable) in _VARIABLES_OF_USERS:
-        raise errors.ConfigError(
-            f'{name} of --agent must return a new layer at each call: actors '
-            'and learner would share the weights of this layer.')
-    _VARIABLES_OF_USERS.update({id(v): v for v in torso.variables})
+    user_layers.check_features(
+        features, f'The torso of {name}', 'observations')
+    user_layers.check(torso, 'torso', name, 'agent')
   return torso
-
-
-def _check_layers(torso: tf.keras.layers.Layer, name: str) -> None:
-  """Raises ConfigError for layers, and losses, that cannot be learned here.
-
-  Frozen layers are allowed, except random changes of pictures.
-  """
-  for layer in _with_sublayers(torso):
-    if isinstance(getattr(layer, 'generator', None),
-                  tf.keras.random.SeedGenerator):
-      raise errors.ConfigError(
-          f'The torso of {name} has {layer.name}, a {type(layer).__name__}, '
-          'which changes observations at random: remove the layer.')
-    if layer.trainable and (
-        isinstance(layer, _OF_TRAINING) or _is_noisy(layer)):
-      raise errors.ConfigError(
-          f'The torso of {name} has {layer.name}, a {type(layer).__name__}, '
-          'which cannot learn here: single steps and unrolls must have equal '
-          'features. Leave the layer out, use LayerNormalization, or freeze a '
-          'pretrained layer with trainable=False.')
-  if torso.losses:
-    raise errors.ConfigError(
-        f'The torso of {name} has losses, of a regularizer or add_loss, which '
-        'are not learned: leave the losses out, and compute them in a term of '
-        '--addon.')
-
-
-def _is_noisy(layer: tf.keras.layers.Layer) -> bool:
-  """Returns whether a layer has dropout or noise of more than 0."""
-  names = (('rate', 'stddev') if isinstance(layer, _NOISE) else
-           ('dropout', 'recurrent_dropout'))  # Of recurrent layers.
-  amounts = [getattr(layer, name, 0) for name in names]
-  return any(isinstance(x, int | float) and x > 0 for x in amounts)
-
-
-def _with_sublayers(
-    torso: tf.keras.layers.Layer) -> list[tf.keras.layers.Layer]:
-  """Returns a layer and all layers in its attributes, lists and dicts."""
-  found: list[tf.keras.layers.Layer] = []
-  seen: set[int] = set()
-  waiting: list[object] = [torso]
-  while waiting:
-    value = waiting.pop()
-    if id(value) in seen:
-      continue
-    seen.add(id(value))
-    if isinstance(value, tf.keras.layers.Layer):
-      found.append(value)
-      waiting += vars(value).values()
-    elif isinstance(value, Mapping):
-      waiting += value.values()
-    elif isinstance(value, list | tuple):
-      waiting += value
-  return found
 
 
 def has_dense_layers(network: str, observation_spec: structs.ObservationSpec,

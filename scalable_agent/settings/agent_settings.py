@@ -6,14 +6,22 @@ import dataclasses
 from scalable_agent.settings.declare import By
 from scalable_agent.settings.declare import Check
 from scalable_agent.settings.declare import COUNT
-from scalable_agent.settings.declare import IS_AGENT
+from scalable_agent.settings.declare import FUNCTION_RULE
+from scalable_agent.settings.declare import IS_FUNCTION
 from scalable_agent.settings.declare import Needs
+from scalable_agent.settings.declare import NETWORKS
 from scalable_agent.settings.declare import OFF_POLICY
 from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 from scalable_agent.settings.declare import SIZES
 from scalable_agent.settings.declare import VTRACE
+
+
+def _one_of(*known: str) -> Check[str]:
+  return Check(lambda x: x in known or bool(x) and IS_FUNCTION.is_valid(x),
+               f'must be one of {", ".join(known)}, or {FUNCTION_RULE}')
+
 
 _HAS_PARTS = Check[str](lambda x: all(name.strip() for name in x.split(',')),
                         'must be none, auto, or names of parts')
@@ -34,7 +42,7 @@ class AgentSettings(Section):
       'if no observation is a frame (three axes); for frames, deep with '
       'impala, and nature with all other algorithms (deep if a side has less '
       'than 36 pixels). module:function: your function, which makes a network; '
-      'see docs/new_network.md.', IS_AGENT, automatic=True)
+      'see docs/new_network.md.', _one_of('auto', *NETWORKS), automatic=True)
   hidden_sizes: str = setting(
       By(impala='64,64', appo='64,64', others='256,256'),
       'Units of the dense layers of mlp, of critics of continuous actions, of '
@@ -48,12 +56,20 @@ class AgentSettings(Section):
       algorithms=OFF_POLICY)
   use_lstm: bool | None = setting(
       By(impala=True, others=False),
-      'The agent has a memory, an LSTM. Off-policy algorithms then learn from '
-      'sequences of steps; see --sequence_length. Critics see the memory of '
-      'the policy, and the memory learns from the loss of the critics.')
+      'The agent has a memory, an LSTM or another --core. Off-policy '
+      'algorithms then learn from sequences of steps; see --sequence_length. '
+      'Critics see the memory of the policy, and the memory learns from the '
+      'loss of the critics.')
+  core: str = setting(
+      'lstm',
+      'Recurrent core of an agent with --use_lstm. lstm: the LSTM of the '
+      'IMPALA paper. gru: a GRU. module:function: your function, which makes '
+      'a Keras cell; see docs/new_network.md.', _one_of('lstm', 'gru'),
+      needs=Needs('use_lstm'))
   lstm_units: int | None = setting(
       By({'ddqn with LSTM': 256, 'off-policy with LSTM': 128, 'others': 256}),
-      'Units of the LSTM.', POSITIVE, COUNT, needs=Needs('use_lstm'))
+      'Units of the LSTM, or of another --core.', POSITIVE, COUNT,
+      needs=Needs('use_lstm'))
   use_last_action_reward: bool | None = setting(
       By({'impala': True, 'off-policy with LSTM': True, 'others': False}),
       'The agent sees its last action and its last (clipped) reward. All but '

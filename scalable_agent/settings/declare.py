@@ -60,16 +60,12 @@ AT_LEAST_MINUS_ONE = Check[int](lambda x: x >= -1, 'must be at least -1')
 SIZES = Check[str](
     lambda x: bool(names(x)) and all(map(_SIZE.fullmatch, names(x))),
     'must be a list of positive numbers, such as 256,256')
-_FUNCTION_RULE = 'module:function, such as my_file:my_function for my_file.py'
+FUNCTION_RULE = 'module:function, such as my_file:my_function for my_file.py'
 IS_FUNCTION = Check[str](lambda x: not x or bool(_FUNCTION.fullmatch(x)),
-                         f'must be {_FUNCTION_RULE}')
-IS_AGENT = Check[str](
-    lambda x: x in ('auto', *NETWORKS) or bool(_FUNCTION.fullmatch(x)),
-    f'must be one of auto, {", ".join(NETWORKS)}, or {_FUNCTION_RULE}')
+                         f'must be {FUNCTION_RULE}')
 DIRECTORIES = Check[str](lambda x: bool(names(x)), 'must name a directory')
-IS_LOCAL = Check[str](
-    lambda x: '://' not in x,
-    'must be a directory of this machine, local or mounted')
+IS_LOCAL = Check[str](lambda x: '://' not in x,
+                      'must be a directory of this machine, local or mounted')
 LEVELS = Check[str](lambda x: bool(names(x)), 'must name at least one level')
 
 

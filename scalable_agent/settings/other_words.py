@@ -106,6 +106,8 @@ _ADVICE = {
     '--agent=module:function, with a network of your own':
         'activation_fn activation nonlinearity',
     '--use_lstm': 'use_rnn lstm rnn recurrent use_recurrent recurrence',
+    '--core': 'rnn_type cell_type rnn_cell recurrent_net',
+    '--use_lstm --core=gru': 'gru use_gru',
     '--num_action_repeats': 'frameskip frame_skip env_frameskip action_repeat '
                             'skip frame_skips',
     '--repeat_action_probability': 'sticky_actions sticky',
