@@ -653,18 +653,20 @@ class RestartsTest(parameterized.TestCase):
         '--max_environment_restarts=2.')
 
   def test_same_seeds_begin_the_same_episodes(self):
-    env = self.make('catch', 3, 2, same_seeds=True)
+    env = self.make('catch', 3, 3, same_seeds=True)
     before = env.initial().observation.copy()
     _kill_children()
     self.fails(lambda: env.step(np.zeros([3], np.int32)),
                errors.EnvironmentLostError, 'group restart')
     np.testing.assert_array_equal(env.initial().observation, before)
-    _kill_children()
-    self.fails(lambda: env.step(np.zeros([3], np.int32)),
-               errors.EnvironmentLostError, 'group restart')
-    with contextlib.redirect_stdout(io.StringIO()) as output:
-      self.assertFalse(np.array_equal(env.initial().observation, before))
-    self.assertIn('Other games are played from now on', output.getvalue())
+    for is_said in (True, False):
+      _kill_children()
+      self.fails(lambda: env.step(np.zeros([3], np.int32)),
+                 errors.EnvironmentLostError, 'group restart')
+      with contextlib.redirect_stdout(io.StringIO()) as output:
+        self.assertFalse(np.array_equal(env.initial().observation, before))
+      self.assertEqual('Other games are played from now on'
+                       in output.getvalue(), is_said)
 
   @pytest.mark.storm
   def test_hung_environments_are_replaced(self):
@@ -1072,6 +1074,8 @@ MUTATIONS = (
         ('a loss that the games cause comes again',
          'if self._num_starts > 1 or not self._restarts.same_seeds:',
          'if not self._restarts.same_seeds:'),
+        ('other games are said at each loss', ' and self._num_starts == 2:',
+         ':'),
     )),
     dict(file='environments/restarts',
          catches='test_closed_while_a_loss_is_noticed', rows=(

@@ -84,7 +84,7 @@ class RestartedVector:
         # The same games could end in the same loss again.
         seeds = [int(np.random.SeedSequence([seed, self._num_starts])
                      .generate_state(1)[0] >> 1) for seed in seeds]
-        if self._restarts.same_seeds:
+        if self._restarts.same_seeds and self._num_starts == 2:
           print('Other games are played from now on: processes with the same '
                 'seeds were lost twice.', flush=True)
       self._num_starts += 1
