@@ -299,8 +299,9 @@ class SuiteTest(parameterized.TestCase):
   def test_a_stopped_training_is_not_tested(self):
     self.progress = '8 of 9 frames (88.9 %)'
     code, output, _ = self._main(level_name='catch', seeds='1')
-    self.assertEqual((code, self.started), (2, ['train catch/seed1']))
-    self.assertIn('Failed: catch, seed 1, train: it was stopped.\n', output)
+    self.assertEqual((code, self.started), (1, ['train catch/seed1']))
+    self.assertIn('Failed: catch, seed 1, train: it was stopped.\nNo run of '
+                  'the suite has finished.\n', output)
 
   @parameterized.parameters(
       dict(test_greedy=True), dict(level_name='memory'),
@@ -500,7 +501,7 @@ class SuiteTest(parameterized.TestCase):
   def test_flags_without_a_run_may_be_corrected(self):
     self.code = lambda name: 1
     run = lambda **flags: self._main(level_name='catch', seeds='1', **flags)[0]
-    self.assertEqual(run(hook='my:typo'), 2)
+    self.assertEqual(run(hook='my:typo'), 1)
     self.code = lambda name: 0
     self.assertEqual(run(), 0)
     self.assertEqual(self.started[-1], 'test catch/seed1')
@@ -753,6 +754,11 @@ MUTATIONS = (
         ('all runs again', 'for cell in cells if not cell.tested())',
          'for cell in cells)'),
         ('failures forgotten', 'return 1 if failures else 0', 'return 0'),
+    )),
+    dict(file='modes/suite', catches='test_a_stopped_training_is_not_tested',
+         rows=(
+        ('a suite without a finished run is a wrong setting',
+         '      return 1\n', '      return 2\n'),
     )),
     dict(file='modes/suite',
          catches='test_a_test_before_the_end_of_the_training_does_not_count',

@@ -104,7 +104,8 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
     finished = {str(cell): found for cell in known
                 if (found := cell.tested())}
     if not finished:
-      raise errors.ConfigError('No run of the suite has finished.')
+      print('No run of the suite has finished.', flush=True)
+      return 1
     num_levels = len(flags_by_level)
     num_seeds = max([config.seeds, *(cell.seed for cell in known)])
     title = (f'Suite {config.suite}: '
