@@ -5,6 +5,7 @@ import contextlib
 import fractions
 import io
 import json
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -402,6 +403,25 @@ class RewardFunctionTest(parameterized.TestCase):
         rf'^compute_reward of fake/Mine-v0 returned the reward {reward} '):
       goals.Goals('fake/Mine-v0', lambda: env)
 
+  def test_goals_in_arrays_that_are_used_again(self):
+    space = fake_environments.Goals.observation_space
+    arrays = space.sample()
+
+    def again(observation):
+      for name, part in observation.items():
+        arrays[name][...] = part
+      return arrays
+
+    tried = []
+    for function in dict, again:
+      env = gymnasium.wrappers.TransformObservation(
+          fake_environments.Goals(), function, space)
+      with mock.patch.object(goals.Goals, 'rewards') as rewards:
+        goals.Goals('fake/Mine-v0', lambda env=env: env)
+      tried.append([call.args for call in rewards.call_args_list])
+    np.testing.assert_array_equal(*tried)
+    self.assertLen(np.unique(tried[0][0][0], axis=0), 20)
+
   def test_samples_of_spaces_need_no_reward(self):
     compute = goals.Goals('fake/Mine-v0', fake_environments.UnitGoals)
     one = np.array([[.6, .8]])
@@ -473,9 +493,14 @@ MUTATIONS = (
     )),
     dict(file='environments/goals',
          catches='test_reached_goals_without_a_finite_reward1', rows=(
-        ('reached goals are not tried', '    self.rewards(reached, reached)\n',
-         ''),
+        ('reached goals are not tried', '      self.rewards(part, part)\n',
+         '      pass\n'),
         ('a wrapper is blamed for NaN', ', equal_nan=True):', '):'),
+    )),
+    dict(file='environments/goals',
+         catches='test_goals_in_arrays_that_are_used_again', rows=(
+        ('goals are not copied', 'np.array(observation[name])',
+         'observation[name]'),
     )),
     dict(file='environments/goals',
          catches='test_a_reward_beyond_float32_is_not_finite', rows=(

@@ -28,6 +28,7 @@ from scalable_agent.processes import user_code
 # rewards, float32 `[N]`, or to ends of episodes, bool `[N]`.
 GoalFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
+_PARTS = ('achieved_goal', 'desired_goal')
 _NUM_PROBES = 7
 _NUM_PROBED_STEPS = 20
 
@@ -61,17 +62,13 @@ class Goals:
           'observations need a Box achieved_goal and a Box desired_goal, and '
           'the environment needs compute_reward.')
     _check_wrappers(level_name, env)
-    _compare_rewards(level_name, env)
+    rewards, seen = _play(env)
+    _compare_rewards(level_name, env, rewards, seen)
     self._rewards = _batch_function(
         env.get_wrapper_attr('compute_reward'), np.float32, self._goals)
     # Samples of the spaces may be no goals, such as vectors of another norm.
-    seen = []
-    for observation, *_ in _random_steps(env):
-      assert isinstance(observation, dict)
-      seen.append(observation)
-    for name in ('achieved_goal', 'desired_goal'):
-      reached = np.stack([observation[name] for observation in seen])
-      self.rewards(reached, reached)
+    for part in seen:
+      self.rewards(part, part)
     self.terminated = _batch_function(
         env.get_wrapper_attr('compute_terminated'), bool, self._goals
     ) if env.has_wrapper_attr('compute_terminated') else None
@@ -143,16 +140,25 @@ def _check_wrappers(level_name: str, env: gymnasium.Env) -> None:
   del vars(inner)['step']
 
 
-def _compare_rewards(level_name: str, env: gymnasium.Env) -> None:
-  """Prints a warning if random steps have other rewards than their goals."""
-  compute_reward = env.get_wrapper_attr('compute_reward')
-  for number, (observation, raw_reward, *_) in enumerate(
-      _random_steps(env), 1):
+def _play(env: gymnasium.Env) -> tuple[list[float], list[np.ndarray]]:
+  """Returns rewards, and achieved and desired goals, `[N, ...]`, of steps."""
+  rewards: list[float] = []
+  seen: list[list[np.ndarray]] = [[] for _ in _PARTS]
+  for observation, raw_reward, *_ in _random_steps(env):
     assert isinstance(observation, dict)
-    reward = user_code.number_of_reward(raw_reward)
-    computed = user_code.number_of_reward(compute_reward(
-        observation['achieved_goal'], observation['desired_goal'], {}),
-                                          'compute_reward')
+    rewards.append(user_code.number_of_reward(raw_reward))
+    for name, part in zip(_PARTS, seen):
+      part.append(np.array(observation[name]))  # The arrays may be reused.
+  return rewards, [np.stack(part) for part in seen]
+
+
+def _compare_rewards(level_name: str, env: gymnasium.Env,
+                     rewards: list[float], seen: list[np.ndarray]) -> None:
+  """Prints a warning if results of `_play` have other rewards than goals."""
+  compute_reward = env.get_wrapper_attr('compute_reward')
+  for number, (reward, *goals) in enumerate(zip(rewards, *seen), 1):
+    computed = user_code.number_of_reward(
+        compute_reward(*goals, {}), 'compute_reward')
     if not np.isclose(reward, computed):
       print(f'Step {number} of {level_name} had the reward {reward:g}, '
             f'but compute_reward returns {computed:g} for its goals: '
@@ -193,7 +199,7 @@ def _at_goal(env: gymnasium.Env, result: base.Step) -> base.Step:
 def _goal_spaces(env: gymnasium.Env) -> list[gymnasium.spaces.Box]:
   space = env.observation_space
   parts = space.spaces if isinstance(space, gymnasium.spaces.Dict) else {}
-  return [part for name in ('achieved_goal', 'desired_goal')
+  return [part for name in _PARTS
           if isinstance(part := parts.get(name), gymnasium.spaces.Box)]
 
 
