@@ -2,17 +2,22 @@
 """Tests of further terms in the loss of a policy."""
 
 import dataclasses
+import os
 from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import eager
+import fake_environments  # noqa: F401  (Registers levels.)
 import numpy as np
+import pytest
 from scalable_agent import errors
+from scalable_agent import experiment
 from scalable_agent.algorithms import addons as addons_lib
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.learning import collectives as collectives_lib
+from scalable_agent.runs import checkpointing
 from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
@@ -61,14 +66,53 @@ class AddonsTest(parameterized.TestCase):
       (dict(algorithm='impala', addon='module:function'), 0),
       (dict(algorithm='sac'), 0))
   def test_batches_are_whole(self, settings, expected):
-    config = addons_lib.with_whole_batches(config_lib.Config(**settings))
-    self.assertEqual(config.micro_batch_size, expected)
+    config = config_lib.Config(**settings)
+    self.assertEqual(addons_lib.with_whole_batches(
+        config, {'pull': _pull}).micro_batch_size, expected)
+    self.assertIs(addons_lib.with_whole_batches(config, None), config)
+
+  @pytest.mark.slow
+  def test_a_training_with_whole_batches_resumes_with_other_addons(self):
+    sizes = set()
+
+    def note(agent, data):
+      del agent
+      sizes.add(data.num_columns)
+      return 0.
+
+    config = config_lib.Config(
+        level_name='fake/FrameOnly-v0', logdir=self.create_tempdir().full_path,
+        num_actors=2, batch_size=4, unroll_length=20, use_lstm=False,
+        xla='none', total_environment_frames=80)
+    training.train_as_set(config, addons={'note': note})
+    self.assertEqual(sizes, {4})
+    used = config_lib.trained_with(config.logdir)
+    self.assertEqual((used.agent, used.micro_batch_size), ('deep', 4))
+    # Without addons, parts of this batch have two unrolls.
+    self.assertEqual(config.resolved(
+        checkpointing.saved_spec(config.logdir).observation, on_cpu=True,
+        num_groups=1).micro_batch_size, 2)
+    resumed = experiment.parse(
+        [f'--flagfile={config.logdir}/settings.flags', '--addon=my:term'])
+    self.assertEqual(resumed, dataclasses.replace(config, addon='my:term'))
+
+  def test_measured_updates_have_whole_batches(self):
+    config = config_lib.Config(
+        logdir=self.create_tempdir().full_path, num_actors=0, batch_size=6)
+    with mock.patch.object(training.measuring, 'chosen', side_effect=lambda
+                           config, _: config) as chosen, mock.patch.object(
+                               training, 'run', return_value=0) as run:
+      training.train(config, addons={'pull': _pull})
+    self.assertEqual([call.call_args[0][0].micro_batch_size
+                      for call in (chosen, run)], [6, 0])
 
   def test_parts_of_batches_are_refused(self):
-    config = config_lib.Config(micro_batch_size=2, batch_size=4)
+    config = config_lib.Config(logdir=self.create_tempdir().full_path,
+                               micro_batch_size=2, batch_size=4)
     with self.assertRaisesRegex(
         errors.ConfigError, '^--micro_batch_size=2 cannot be used with addons'):
       training.train(config, addons={'pull': _pull})
+    self.assertEmpty(os.listdir(config.logdir))
 
   @parameterized.parameters('sac', 'ddpg')
   @eager.eagerly()
@@ -200,6 +244,23 @@ class AddonsTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='runs/training', catches=(
+        'test_a_training_with_whole_batches_resumes_with_other_addons'), rows=(
+        ('parts of batches with an addon',
+         'config = addons_lib.with_whole_batches(config, addons).resolved(',
+         'config = config.resolved('),
+        ('a flag of nobody is kept for a resumed run',
+         '    asked = config\n',
+         '    asked = addons_lib.with_whole_batches(config, addons)\n'),
+    )),
+    dict(file='runs/training',
+         catches='test_measured_updates_have_whole_batches', rows=(
+        ('a flag of nobody is kept after a measurement',
+         'micro_batch_size=config.micro_batch_size)',
+         'micro_batch_size=whole.micro_batch_size)'),
+        ('updates of parts of batches are measured',
+         'measuring.chosen(whole,', 'measuring.chosen(config,'),
+    )),
     dict(file='algorithms/addons',
          catches='test_groups_of_other_names_are_an_error', rows=(
         ('an addon without a group has no effect',

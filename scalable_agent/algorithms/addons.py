@@ -19,17 +19,21 @@ Addon = Callable[[agents.Agent, structs.Nest], tf.Tensor]
 T = TypeVar('T')
 
 
-def with_whole_batches(config: config_lib.Config) -> config_lib.Config:
+def with_whole_batches(config: config_lib.Config,
+                       addons: Mapping[str, Addon] | None) -> config_lib.Config:
   """Returns settings for addons, whose terms are means of whole batches.
 
-  Raises ConfigError if `micro_batch_size` is a part of a batch.
+  Without addons, and with `config.addon`, for which `Config` has this rule,
+  returns the same settings. Raises ConfigError if `micro_batch_size` is a part
+  of a batch.
   """
+  if not addons or config.is_off_policy or config.addon:
+    return config
   if 0 < config.micro_batch_size < config.batch_size:
     raise errors.ConfigError(
         f'--micro_batch_size={config.micro_batch_size} cannot be used with '
         'addons: a part of a batch has another mean.')
-  return config if config.is_off_policy or config.addon else (
-      dataclasses.replace(config, micro_batch_size=config.batch_size))
+  return dataclasses.replace(config, micro_batch_size=config.batch_size)
 
 
 class WithAddons:

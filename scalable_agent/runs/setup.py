@@ -247,9 +247,7 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
   critic = config.critic_learning_rate or config.learning_rate
   rates = {'critic': critic, 'memory': config.memory_learning_rate or critic,
            **multipliers}
-  # Micro-batches would add up an addon that is a mean.
-  all_at_once = addons or not (
-      0 < config.micro_batch_size < config.batch_size)
+  is_cut = 0 < config.micro_batch_size < config.batch_size
   return learner_lib.Learner(
       algorithm,
       {group: _make_optimizer(config, rates.get(group, config.learning_rate))
@@ -257,7 +255,7 @@ def make_learner(config: config_lib.Config, spec: structs.EnvironmentSpec,
       seed=config.derive_seed('learner', collectives.rank, part),
       clip_gradient_norm=config.clip_gradient_norm or None,
       clip_gradient_value=config.clip_gradient_value or None,
-      micro_batch_size=None if all_at_once else config.micro_batch_size,
+      micro_batch_size=config.micro_batch_size if is_cut else None,
       updates_per_call=config.updates_per_call or 1,
       jit_compile=config.xla == 'all', collectives=collectives,
       has_mean_losses=config.is_off_policy, unclipped=multipliers,

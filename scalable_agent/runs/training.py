@@ -48,8 +48,6 @@ _JOIN_TIMEOUT_S = 3
 def train(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
           addons: Mapping[str, addons_lib.Addon] | None = None) -> int:
   """Like `train_as_set`, but keeps the `reward_clipping` of a resumed run."""
-  if addons:
-    config = addons_lib.with_whole_batches(config)
   return train_as_set(setup.with_clipping_of_run(config), hooks, addons)
 
 
@@ -85,10 +83,14 @@ def train_as_set(config: config_lib.Config, hooks: Sequence[log_lib.Hook] = (),
           num_threads_per_op(config, starts.num_cores()))
   # Code of a user may change the directory.
   config = dataclasses.replace(config, logdir=os.path.abspath(config.logdir))
+  whole = addons_lib.with_whole_batches(config, addons)
   with logdirs.locked(config.logdir), signals.stop_on_signals(
       signals.Stop(waits_for='')) as stop:
-    code = run(measuring.chosen(config, setup.make_learner), make_acting, stop,
-               hooks, addons)
+    measured = measuring.chosen(whole, setup.make_learner)
+    if addons:  # `settings.flags` has no flag that the user did not give.
+      measured = dataclasses.replace(
+          measured, micro_batch_size=config.micro_batch_size)
+    code = run(measured, make_acting, stop, hooks, addons)
     if stop.is_set() and not checkpoint_files.latest_number(config.logdir):
       if stop.number:
         raise signals.Stopped(128 + stop.number)
@@ -222,7 +224,8 @@ def _open_part(
       print(reports_lib.STOPPED)
       yield None
       return
-    asked, config = config, config.resolved(
+    asked = config
+    config = addons_lib.with_whole_batches(config, addons).resolved(
         actors.spec.observation, on_cpu=layers.on_cpu(),
         num_groups=actors.num_groups, num_environments=actors.num_environments)
     learner, checkpointer = setup.restore_learner(
