@@ -7,6 +7,7 @@ The last `info` of `Informing` follows from the length of the episode.
 import contextlib
 import io
 import math
+import types
 from unittest import mock
 
 from absl.testing import absltest
@@ -19,6 +20,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.distributed import environment_worker
+from scalable_agent.environments import gymnasium_env
 from scalable_agent.experience import episodes as episodes_lib
 from scalable_agent.experience import structs
 from scalable_agent.modes import test
@@ -131,9 +133,22 @@ class StepsTest(parameterized.TestCase):
     vector_simulator.register()
     with self.assertRaisesRegex(
         errors.EnvironmentSpecError, '^--episode_metrics=is_success,: no info '
-        f'of {level} is read. Leave the flag out.$'):
+        rf'of {level} is read. Set --episode_metrics= \(empty\).$'):
       environments.make_vec([level], [1], environments.EnvironmentSettings(
           episode_metrics='is_success,'))
+
+  def test_a_family_of_the_caller_in_processes(self):
+    levels = types.SimpleNamespace(
+        is_level=lambda name: name == 'mine',
+        look_up=lambda name, settings: fake_environments.Informing)
+    family = environments.Family(
+        levels, 'my levels', gymnasium_env.GymnasiumVector)
+    with mock.patch.object(
+        environments, 'FAMILIES', (family, *environments.FAMILIES)
+    ), environments.make_vec(['mine'], [1], _settings()) as env:
+      outputs = (env.initial() if step == 0 else env.step(
+          np.zeros(1, np.int32)) for step in range(8))
+      self.assertEqual(self._check(outputs, 1), 4)
 
 
 class _Elsewhere:
@@ -316,7 +331,13 @@ MUTATIONS = (
     dict(file='environments/__init__',
          catches='test_levels_without_info_are_refused', rows=(
         ('families without info take the flag',
-         'settings.metric_names and levels not in _OTHERS', 'False'),
+         'if settings.metric_names and', 'if False and'),
+    )),
+    dict(file='environments/__init__',
+         catches='test_a_family_of_the_caller_in_processes', rows=(
+        ('families of programs have no info',
+         'make_vector is not gymnasium_env.GymnasiumVector:',
+         'levels not in _OTHERS:'),
     )),
     dict(file='runs/summaries',
          catches='test_a_training_its_resumed_part_and_a_test', rows=(

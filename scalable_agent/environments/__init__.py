@@ -316,11 +316,11 @@ def _look_up_all(level_names: Sequence[str], settings: EnvironmentSettings
 
 def _look_up(level_name: str, settings: EnvironmentSettings) -> str | Factory:
   """See `Levels.look_up`."""
-  levels = _family(level_name).levels
-  if settings.metric_names and levels not in _OTHERS:
+  levels, _, make_vector = _family(level_name)
+  if settings.metric_names and make_vector is not gymnasium_env.GymnasiumVector:
     raise errors.EnvironmentSpecError(
         f'--episode_metrics={settings.episode_metrics}: no info of {level_name}'
-        ' is read. Leave the flag out.')
+        ' is read. Set --episode_metrics= (empty).')
   if ':' not in level_name or envpool_env.is_level(level_name):
     return levels.look_up(level_name, settings)
   # The module is the user's. Only the processes of environments import it.
