@@ -7,6 +7,9 @@ The last `info` of `Informing` follows from the length of the episode.
 import contextlib
 import io
 import math
+import os
+import subprocess
+import sys
 import types
 from unittest import mock
 
@@ -26,7 +29,9 @@ from scalable_agent.experience import structs
 from scalable_agent.modes import test
 from scalable_agent.processes import shared_arrays
 from scalable_agent.processes import user_code
+from scalable_agent.processes import workers
 from scalable_agent.runs import evaluation
+from scalable_agent.runs import measuring
 from scalable_agent.runs import training
 from scalable_agent.settings import config as config_lib
 
@@ -200,6 +205,55 @@ class NumbersTest(parameterized.TestCase):
       self.assertTrue(math.isnan(user_code.number_of_info({}, 'missing_here')))
     self.assertEmpty(said.getvalue())
 
+  def test_a_missing_name_is_said_after_a_vector_without_names(self):
+    code = f"""
+import numpy as np
+from scalable_agent import environments
+for names in ('', 'missing', 'missing'):
+  with environments.make_vec(
+      ['{_LEVEL}'], [1], environments.EnvironmentSettings(
+          num_action_repeats=1, episode_metrics=names)) as env:
+    env.initial()
+    env.step(np.zeros(1, np.int32))
+"""
+    said = subprocess.run(
+        [sys.executable, '-c', code], check=True, text=True,
+        stderr=subprocess.PIPE,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)}).stderr
+    self.assertEqual(said.count('UserWarning: --episode_metrics: missing is '),
+                     1, said)
+
+  def test_the_check_before_a_test_reads_no_info(self):
+    levels = ['fake/InformingFromTwo-v0', 'fake/InformingFromThree-v0']
+    config = _config(mode='test', logdir=self.create_tempdir().full_path,
+                     level_name=','.join(levels))
+    with mock.patch.object(
+        test.checkpointing, 'holds_agent', return_value=True
+    ), mock.patch.object(
+        test.loading, 'make_environments', side_effect=InterruptedError
+    ), mock.patch.object(workers, '_warned', set()) as warned:
+      with contextlib.redirect_stdout(io.StringIO()):
+        with self.assertRaises(InterruptedError):
+          test.test(config)
+    self.assertEqual(warned, {(name, ()) for name in levels})
+
+  def test_the_measurement_of_a_training_reads_no_info(self):
+    for algorithm in 'impala', 'appo', 'sac':
+      config = config_lib.Config(
+          algorithm=algorithm, num_actors=0, episode_metrics='length',
+          **{'unrolls_per_collect': 64} if algorithm == 'appo' else {})
+      self.assertEqual(measuring._trial_settings(
+          config, config.logdir, 4, 1).metric_names, ())
+
+  def test_levels_without_info_are_refused_before_the_measurement(self):
+    config = config_lib.Config(
+        logdir=self.create_tempdir().full_path, level_name='ALE/Pong-v5',
+        num_actors=0, episode_metrics='length')
+    with mock.patch.object(measuring, 'measure', side_effect=AssertionError):
+      with self.assertRaisesRegex(
+          errors.EnvironmentSpecError, 'no info of ALE/Pong-v5 is read'):
+        measuring.chosen(config, mock.Mock())
+
   def test_none_is_missing(self):
     with self.assertWarnsRegex(UserWarning, 'unknown is missing, or None, in'):
       self.assertTrue(math.isnan(user_code.number_of_info(
@@ -315,6 +369,26 @@ MUTATIONS = (
     dict(file='processes/user_code',
          catches='test_a_missing_name_is_said_once', rows=(
         ('a missing name is said again', '      _missing.add(name)\n', ''),
+    )),
+    dict(file='processes/workers', catches=(
+        'test_a_missing_name_is_said_after_a_vector_without_names'), rows=(
+        ('warnings of names count by level', 'tuple(metric_names)', '()'),
+    )),
+    dict(file='modes/test',
+         catches='test_the_check_before_a_test_reads_no_info', rows=(
+        ('the check hides a missing name', ", episode_metrics='')", ')'),
+    )),
+    dict(file='runs/measuring',
+         catches='test_the_measurement_of_a_training_reads_no_info', rows=(
+        ('the measurement hides a missing name', "{'episode_metrics': ''}",
+         '{}'),
+    )),
+    dict(file='runs/measuring', catches=(
+        'test_levels_without_info_are_refused_before_the_measurement'), rows=(
+        ('the measurement comes before an error',
+         '  environments.check_names(\n'
+         '      levels.level_names(config.level_name, config.is_test), config)'
+         '\n', ''),
     )),
     dict(file='processes/user_code', catches='test_none_is_missing', rows=(
         ('None is an error', '  if value is None:', '  if name not in info:'),

@@ -36,8 +36,9 @@ _FINISH_TIMEOUT_S, _END_TIMEOUT_S = 1.0, 2.0
 # Time to close an environment, for at most so many environments of a process.
 _CLOSE_TIMEOUT_S, _MOST_CLOSES = 10.0, 6
 
-# Levels whose warnings one process shows: each process would repeat the same.
-_warned: set[str] = set()
+# Levels, and names of metrics, whose warnings one process shows: each process
+# would repeat the same.
+_warned: set[tuple[str, tuple[str, ...]]] = set()
 
 # Commands. A read from a closed pipe returns b'', the command to close.
 _RESET, _STEP, _CLOSE = b'r', b's', b''
@@ -81,7 +82,7 @@ class Workers:
     # The indices of the environments of each process.
     self._indices = [range(len(factories))[start:start + num_per_process]
                      for start in range(0, len(factories), num_per_process)]
-    self._names = tuple(names)
+    self._names, self._metric_names = tuple(names), tuple(metric_names)
     self._first_index = first_index
     self._timeout_s = timeout_s
     self._num_per_process = num_per_process
@@ -172,15 +173,15 @@ class Workers:
              factories: Sequence[Callable[[], gymnasium.Env]],
              seeds: Sequence[int], shared: shared_arrays.Shared) -> None:
     commands, command = processes.CONTEXT.Pipe(duplex=False)
-    new_names = {self._names[i] for i in indices} - _warned
-    _warned.update(new_names)
+    new = {(self._names[i], self._metric_names) for i in indices} - _warned
+    _warned.update(new)
     with commands:
       self._commands.append(command)
       process = processes.start(
           _work, (commands, done, indices, [
               gymnasium.vector.utils.CloudpickleWrapper(factories[i])
               for i in indices], [seeds[i] for i in indices], shared,
-              bool(new_names)),
+              bool(new)),
           name=f'environment-{indices[0]}')
     self._processes.append(process)
     self._selector.register(process.sentinel, selectors.EVENT_READ)

@@ -14,6 +14,7 @@ import threading
 import time
 from typing import Any, TypeAlias
 
+from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.acting import local
@@ -82,6 +83,9 @@ def chosen(config: config_lib.Config,
     return choice.kept(config, before, names)
   if config.num_actors:
     return config
+  # The measurement leaves `episode_metrics` out: their error comes first.
+  environments.check_names(
+      levels.level_names(config.level_name, config.is_test), config)
   print('--num_actors=auto: measuring, for about a minute.', flush=True)
   clock = _Clock()
   times = measure(config, make_learner, clock)
@@ -175,13 +179,14 @@ def _is_worth(per_process: int, in_processes: bool,
 def _trial_settings(config: config_lib.Config, logdir: str, number: int,
                     per_process: int) -> config_lib.Config:
   """Returns the settings of a group that acts for a moment."""
-  changes: dict[str, Any] = {}
+  # Episodes may not end here, so a wrong name of a metric would not be said.
+  changes: dict[str, Any] = {'episode_metrics': ''}
   if config.is_off_policy:
     # The first batch shall come soon, and nothing is kept.
-    changes = {'save_replay': 'no', 'min_replay_steps': min(
+    changes |= {'save_replay': 'no', 'min_replay_steps': min(
         declare.used(config.min_replay_steps), config.batch_size)}
   elif config.algorithm == 'appo':
-    changes = {'overlap': True}  # Actors do not wait for updates.
+    changes |= {'overlap': True}  # Actors do not wait for updates.
   return dataclasses.replace(
       config, logdir=logdir, num_actors=number, num_actor_groups=1,
       environments_per_process=per_process,
