@@ -175,6 +175,11 @@ class PagesTest(parameterized.TestCase):
     self.assertEmpty([line for line in text.splitlines()
                       if len(line) > 100 and not line.startswith('|')])
 
+  @parameterized.parameters(*recipes.recipe_names())
+  def test_lines_of_recipes_are_not_long(self, name):
+    text = _text(f'scalable_agent/settings/recipes/{name}.flags')
+    self.assertEmpty([line for line in text.splitlines() if len(line) > 80])
+
   @parameterized.parameters(*_PAGES)
   def test_code_has_a_language(self, page):
     # Every other fence opens a block.
