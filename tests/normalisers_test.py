@@ -1179,6 +1179,27 @@ class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllEqual(rows.take()[''][1], np.zeros([3, 3]))
     self.assertEmpty(statistics.NewRows(None).take())
 
+  @parameterized.parameters('observation', 'desired_goal')
+  def test_achieved_goals_count_as_desired_goals_with_hindsight(self, name):
+    rng = np.random.default_rng(1)
+    goals = structs.ArraySpec((2,), _FLOAT)
+    seen = {'observation': rng.normal(3, 2, [5, 4, 2]).astype('f'),
+            'achieved_goal': rng.uniform(size=[5, 4, 2]).astype('f'),
+            'desired_goal': np.full([5, 4, 2], .5, 'f')}
+    made = normalisers.ObservationNormaliser(
+        {part: goals for part in {'observation', name}})
+    for has_hindsight in (False, True):
+      rows = statistics.NewRows(made, has_hindsight)
+      rows.add(seen)
+      for part, (count, total, squares) in rows.take().items():
+        expected = seen[part][1:].reshape(-1, 2).astype('d')
+        if has_hindsight and part == 'desired_goal':
+          expected = np.concatenate(
+              [expected, seen['achieved_goal'][1:].reshape(-1, 2)])
+        self.assertEqual(count, len(expected))
+        self.assertAllClose(total, expected.sum(0))
+        self.assertAllClose(squares, (expected**2).sum(0))
+
   def test_rows_of_all_learners(self):
     shared = {}, threading.Barrier(2)
     x = np.float32(np.random.default_rng(2).normal(3, 2, [2, 5, 8, 3]))
@@ -1206,19 +1227,30 @@ class OffPolicyTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(part.mean, arrived.mean(0), rtol=1e-5)
       self.assertAllClose(part.variance, arrived.var(0), rtol=1e-4)
 
-  def test_training_counts_each_step_once(self):
+  def _trained(self, **settings):
+    """Returns the statistics of a short training, and the counted frames."""
     learners = []
     eager.train(config_lib.Config(
-        algorithm='td3', level_name='Pendulum-v1', hidden_sizes='8',
-        normalise_observations='auto', num_actors=2, num_actor_groups=1,
-        deterministic=True, unroll_length=8, batch_size=4, min_replay_steps=32,
-        updates_per_step=.25, total_environment_frames=96,
-        save_checkpoint_frames=48, xla='none',
-        logdir=self.create_tempdir().full_path),
+        hidden_sizes='8', normalise_observations='auto', num_actors=2,
+        num_actor_groups=1, deterministic=True, unroll_length=8, batch_size=4,
+        min_replay_steps=32, updates_per_step=.25, total_environment_frames=96,
+        xla='none', logdir=self.create_tempdir().full_path, **settings),
                 hooks=[lambda update: learners.append(update.learner)])
-    [part] = learners[-1].agent.observation_normaliser.statistics.values()
-    self.assertEqual(float(part.count), 96)
-    self.assertEqual(learners[-1].num_env_frames, 96)
+    return (learners[-1].agent.observation_normaliser.statistics,
+            learners[-1].num_env_frames)
+
+  def test_training_counts_each_step_once(self):
+    parts, num_frames = self._trained(
+        algorithm='td3', level_name='Pendulum-v1', save_checkpoint_frames=48)
+    self.assertEqual(float(parts[''].count), 96)
+    self.assertEqual(num_frames, 96)
+
+  @pytest.mark.slow
+  def test_training_with_hindsight_counts_achieved_goals(self):
+    parts, _ = self._trained(algorithm='sac', level_name='bit_flipping_6',
+                             hindsight='future')
+    self.assertEqual({name: float(part.count) for name, part in parts.items()},
+                     {'observation': 96, 'desired_goal': 2 * 96})
 
 
 class AgentsTest(parameterized.TestCase, tf.test.TestCase):
@@ -1620,6 +1652,31 @@ MUTATIONS = (
             ('no rows from unrolls',
              'rows.add(unroll.steps.env_outputs.observation)',
              'pass'),
+        )),
+    dict(
+        file='learning/sources',
+        catches='test_training_with_hindsight_counts_achieved_goals',
+        rows=(
+            ('statistics without hindsight',
+             "config.hindsight != 'none')",
+             'False)'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_achieved_goals_count_as_desired_goals_with_hindsight',
+        rows=(
+            ('achieved goals do not count',
+             "[newest['desired_goal'], observation['achieved_goal'][1:]])",
+             "[newest['desired_goal']])"),
+            ('entry 0 of achieved goals counts',
+             "observation['achieved_goal'][1:]",
+             "observation['achieved_goal']"),
+            ('achieved goals count without hindsight',
+             'if self._has_hindsight and',
+             'if'),
+            ('goals that the agent does not see',
+             " and 'desired_goal' in newest",
+             ''),
         )),
     dict(
         file='learning/statistics',

@@ -203,7 +203,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     place.say(f'The saved replay is newer than the checkpoint: {num_again:,} '
               'updates are made again before steps are collected.')
   num_uncounted = _resume(rate, learner, spec, counters is None, place)
-  rows = statistics.NewRows(learner.agent.observation_normaliser)
+  rows = statistics.NewRows(learner.agent.observation_normaliser,
+                            config.hindsight != 'none')
 
   def add(unroll: structs.Unroll) -> None:
     rows.add(unroll.steps.env_outputs.observation)
@@ -274,9 +275,8 @@ def _replay_directory(config: config_lib.Config, spec: structs.EnvironmentSpec,
       <= _MAX_SAVED_BYTES)
   if is_saved and (learner.num_updates or config.deterministic):
     return directory
-  reason = ('there is no checkpoint.' if is_saved else
-            'this part does not save its replay (--save_replay).')
-  saving.remove(directory, reason)
+  saving.remove(directory, 'there is no checkpoint.' if is_saved else
+                'this part does not save its replay (--save_replay).')
   return directory if is_saved else ''
 
 

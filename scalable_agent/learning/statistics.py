@@ -30,9 +30,14 @@ _RETURNS = '/returns'  # No name of a part of an observation.
 class NewRows:
   """Sums over the observations of unrolls that arrive at a replay."""
 
-  def __init__(self, normaliser: normalisers.ObservationNormaliser | None):
-    """Makes sums of zeros; no sums without a normaliser."""
+  def __init__(self, normaliser: normalisers.ObservationNormaliser | None,
+               has_hindsight: bool = False):
+    """Makes sums of zeros; no sums without a normaliser.
+
+    With hindsight, achieved goals count as desired goals, too.
+    """
     self._normaliser = normaliser
+    self._has_hindsight = has_hindsight
     self._sums = self._zeros()
 
   def add(self, observation: structs.Nest) -> None:
@@ -40,6 +45,9 @@ class NewRows:
     seen, _ = instructions.split(observation)
     newest = self._normaliser.newest(
         seen, slice(1, None)) if self._normaliser else {}
+    if self._has_hindsight and 'desired_goal' in newest:
+      newest['desired_goal'] = np.concatenate(
+          [newest['desired_goal'], observation['achieved_goal'][1:]])
     for name, x in newest.items():
       rows = x.reshape(-1, *x.shape[2:]).astype(np.float64)
       if x.dtype == np.uint8:
