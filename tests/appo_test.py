@@ -339,6 +339,18 @@ class AppoTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(loss.means['mean_log_rho'], np.log(rho).mean(),
                         rtol=1e-4)
 
+  def test_a_tiny_kl_is_not_rounded(self):
+    agent, batch = impala_test._random_case(5, on_policy=True)
+    mu = impala_test._softmax(agent.logits.numpy().astype('d'))[:-1]
+    agent.logits.assign_add(
+        3e-4 * np.random.default_rng(5).normal(size=agent.logits.shape))
+    pi = impala_test._softmax(agent.logits.numpy().astype('d'))[:-1]
+    one_hot = np.eye(3)[batch.steps.agent_outputs.action.numpy()[1:]]
+    log_rho = np.log((pi * one_hot).sum(-1) / (mu * one_hot).sum(-1))
+    loss, _ = _gradients(appo.Appo(agent, _settings()), batch)
+    self.assertAllClose(loss.means['kl'], (np.expm1(log_rho) - log_rho).mean(),
+                        rtol=.02, atol=0)
+
   def test_huge_weights_stay_finite(self):
     agent, batch = impala_test._random_case(3)
     outputs = batch.steps.agent_outputs
@@ -472,8 +484,16 @@ MUTATIONS = (
              'settings.baseline_cost * terms',
              '0.0 * terms'),
             ('another KL for the log',
-             'tf.exp(log_rhos) - 1 - log_rhos',
-             'tf.exp(log_rhos) - 1 + log_rhos'),
+             'tf.math.expm1(log_rhos) - log_rhos',
+             'tf.math.expm1(log_rhos) + log_rhos'),
+        )),
+    dict(
+        file='algorithms/appo',
+        catches='test_a_tiny_kl_is_not_rounded',
+        rows=(
+            ('a tiny KL is rounded',
+             'tf.math.expm1(log_rhos) -',
+             'tf.exp(log_rhos) - 1 -'),
         )),
     dict(
         file='losses/actor_critic',

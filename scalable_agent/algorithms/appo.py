@@ -86,7 +86,7 @@ class Appo:
     means = {
         'mean_baseline': tf.reduce_mean(seen.baseline),
         'mean_log_rho': tf.reduce_mean(log_rhos),
-        'kl': tf.reduce_mean(tf.exp(log_rhos) - 1 - log_rhos),
+        'kl': tf.reduce_mean(tf.math.expm1(log_rhos) - log_rhos),
     }
     old, levels = seen.behaviour.baseline, data.start.level_name
     if settings.clip_value:
