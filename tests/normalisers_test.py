@@ -858,6 +858,33 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
         learner.agent.trainable_variables, weights, strict=True):
       self.assertAllEqual(variable, value)
 
+  @parameterized.parameters(True, False)
+  @eager.eagerly()
+  def test_returns_that_are_too_large_end_the_run(self, has_levels):
+    learner = _learner(normalise_observations='none',
+                       **_LEVELS if has_levels else {})
+    batch = lambda seed, scale: (
+        _of_levels(seed, ['target', 'catch', 'target'], scale) if has_levels
+        else _unroll(seed, scale=scale))
+    _step(learner, batch(0, 1e18))  # The variance is below 3e38.
+    returns = learner.agent.returns
+    before = [v.numpy() for v in learner.agent.variables]
+    self.assertGreater(np.max(returns.statistics.variance), 1e35)
+    self.assertAllEqual(returns.statistics.count, np.ones(returns.shape))
+    # No gradient changes the weights: only the mover could.
+    with mock.patch.object(learner, '_groups', return_value=()):
+      _step(learner, batch(1, 1e20))
+    for variable, value in zip(learner.agent.variables, before, strict=True):
+      self.assertAllEqual(variable, value)
+    with self.assertRaisesRegex(errors.EnvironmentValueError,
+                                '^Returns are too large .* scale the rewards'):
+      _step(learner, batch(2, 1.))
+    # The first returns, too: else the learner would wait for ever.
+    learner = _learner(normalise_observations='none')
+    _step(learner, _unroll(0, scale=1e20))
+    with self.assertRaisesRegex(errors.EnvironmentValueError, '^Returns are'):
+      _step(learner, _unroll(1))
+
   def test_first_rewards_after_many_zeros(self):
     learner = _learner(algorithm='appo', learning_rate_schedule='constant')
     for seed in range(100):
@@ -1590,8 +1617,8 @@ MUTATIONS = (
         catches='test_returns_of_rewards',
         rows=(
             ('the first sum of returns for both',
-             'mean(first), mean(second), count > 0)',
-             'mean(first), mean(first), count > 0)'),
+             'mean(second), count > 0)',
+             'mean(first), count > 0)'),
         )),
     dict(
         file='learning/statistics',
@@ -1685,6 +1712,25 @@ MUTATIONS = (
             ('training goes on',
              'if not bool(is_finite):',
              'if False:'),
+        )),
+    dict(
+        file='learning/statistics',
+        catches='test_returns_that_are_too_large_end_the_run',
+        rows=(
+            ('large returns are dropped',
+             'are_finite[name] = self._returns.move(',
+             'self._returns.move('),
+            ('large returns are called observations',
+             'if name == _RETURNS else (',
+             'if False else ('),
+        )),
+    dict(
+        file='networks/pop_art',
+        catches='test_returns_that_are_too_large_end_the_run',
+        rows=(
+            ('returns always count as finite',
+             'return is_finite',
+             'return tf.constant(True)'),
         )),
     dict(
         file='learning/statistics',

@@ -179,9 +179,14 @@ class Mover:
     """
     for name, is_finite in self._are_finite.items():
       if not bool(is_finite):
+        what, how = (
+            'Returns', 'rewards, use --reward_clipping=abs_one, or lower '
+            '--learning_rate'
+        ) if name == _RETURNS else (
+            f'Observations {name}'.strip(),
+            'observations, or use --normalise_observations=none')
         raise errors.EnvironmentValueError(
-            f'Observations {name}'.strip() + ' are too large to be normalised: '
-            'scale the observations, or use --normalise_observations=none.')
+            f'{what} are too large to be normalised: scale the {how}.')
 
   def _add_rows(self, rows: dict[str, tuple[tf.Tensor, ...]]
                 ) -> dict[str, tf.Tensor]:
@@ -249,8 +254,9 @@ class Mover:
                                    lambda: tf.constant(True))
       elif self._returns:
         mean = functools.partial(tf.math.divide_no_nan, y=count)
-        self._returns.move(tf.constant(self._return_rate, tf.float64),
-                           mean(first), mean(second), count > 0)
+        are_finite[name] = self._returns.move(
+            tf.constant(self._return_rate, tf.float64), mean(first),
+            mean(second), count > 0)
       for variable in self._sums[name]:
         variable.assign(tf.where(is_due, tf.zeros_like(variable), variable))
     return are_finite

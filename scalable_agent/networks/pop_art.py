@@ -100,8 +100,8 @@ class PopArt(tf.keras.layers.Layer):
     return (math.prod(targets.shape), *normalisers.moments(rows, mean))
 
   def move(self, rate: tf.Tensor, first: tf.Tensor, second: tf.Tensor,
-           is_new: tf.Tensor | bool = True) -> None:
-    """Moves the statistics.
+           is_new: tf.Tensor | bool = True) -> tf.Tensor:
+    """Moves the statistics; returns whether the moments were finite.
 
     Args:
       rate: float64 scalar, smallest share of the new returns. Move `k` has the
@@ -114,13 +114,14 @@ class PopArt(tf.keras.layers.Layer):
     mean, deviation = tf.identity(statistics.mean), self.deviation
     count = statistics.count + tf.cast(is_new, tf.float64)
     share = tf.where(is_new, tf.maximum(1 / count, rate), 0)
-    statistics.move(share, first, second, count)
+    is_finite = statistics.move(share, first, second, count)
     ratio = deviation / self.deviation
     shift = (mean - statistics.mean) / self.deviation
     is_first = tf.equal(count, 1)
     kernel, bias = self._layer.kernel, self._layer.bias
     kernel.assign(tf.where(is_first, kernel, kernel * ratio))
     bias.assign(tf.where(is_first, bias, bias * ratio + shift))
+    return is_finite
 
 
 def _moments_of_levels(
