@@ -132,6 +132,21 @@ class LossesTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(
         actor_critic.normalise(tf.constant([[2., 2.]])), [[0., 0.]])
 
+  def test_normalised_advantages_of_some_columns(self):
+    rng = np.random.default_rng(0)
+    advantages = rng.normal(3, 2, [5, 4]).astype('f')
+    for used in ([1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]):
+      expected = np.zeros([5, 4])
+      columns = np.flatnonzero(used)
+      if columns.size:
+        x = advantages[:, columns].astype('d')
+        expected[:, columns] = (x - x.mean()) / x.std()
+      self.assertAllClose(actor_critic.normalise(
+          tf.constant(advantages), tf.constant(used, tf.float32)), expected)
+    self.assertAllClose(actor_critic.normalise(
+        tf.constant([[1., 3, 0, 0]]), tf.constant([1., 1, 0, 0])),
+                        [[-1, 1, 0, 0]])
+
   @parameterized.product(
       number=(.1, .3, -1.7, 12.3), compiled=(False, True))
   def test_equal_advantages_have_no_sign(self, number, compiled):
@@ -139,6 +154,8 @@ class LossesTest(parameterized.TestCase, tf.test.TestCase):
     equal = tf.fill([32, 9], number)
     normalise = tf.function(actor_critic.normalise, jit_compile=compiled)
     self.assertAllEqual(normalise(equal), np.zeros([32, 9]))
+    self.assertAllEqual(normalise(equal, tf.constant(
+        [1., 0, 1, 0, 0, 1, 1, 1, 0])), np.zeros([32, 9]))
 
   @parameterized.parameters(1., 100.)
   def test_clipped_errors(self, scale):
@@ -380,7 +397,7 @@ MUTATIONS = (
         catches='test_equal_advantages_have_no_sign',
         rows=(
             ('rounding of the mean is an advantage',
-             'centred -= tf.reduce_mean(centred)',
+             'centred -= mean(centred)',
              'centred -= 0.'),
         )),
     dict(
@@ -567,8 +584,19 @@ MUTATIONS = (
         catches='test_normalised_advantages',
         rows=(
             ('deviations of nothing',
-             '(tf.sqrt(tf.reduce_mean(tf.square(centred))) + 1e-8)',
-             'tf.sqrt(tf.reduce_mean(tf.square(centred)))'),
+             '(tf.sqrt(mean(tf.square(centred))) + 1e-8)',
+             'tf.sqrt(mean(tf.square(centred)))'),
+        )),
+    dict(
+        file='losses/actor_critic',
+        catches='test_normalised_advantages_of_some_columns',
+        rows=(
+            ('columns that are not used become something',
+             'return used * centred /',
+             'return centred /'),
+            ('means over all columns',
+             'used = are_used * tf.ones_like(advantages)',
+             'used = tf.ones_like(advantages)'),
         )),
 )
 

@@ -555,9 +555,39 @@ class LevelsTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(one, two if one.shape == two.shape else tf.reshape(
           two[..., 1], one.shape), atol=1e-5)
 
+  @parameterized.parameters(
+      dict(algorithm='impala'),
+      dict(algorithm='appo', kl_cost=.3, normalise_advantages=True),
+      dict(algorithm='appo', kl_cost=.3, normalise_advantages=False))
+  @eager.eagerly()
+  def test_columns_of_a_new_level_add_nothing_to_the_loss(self, **settings):
+    learner = _learner(**_LEVELS, entropy_cost=.1, **settings)
+    _step(learner, _of_levels(0, 3 * ['catch']))
+    unroll = _of_levels(1, ['catch', 'target', 'catch'])
+    known = [0, 2]
+    of_known = structs.Unroll(
+        tree.map_structure(lambda x: x[:, known], unroll.steps),
+        tree.map_structure(lambda x: x[known], unroll.start))
+
+    def learned(data):
+      with tf.GradientTape() as tape:
+        loss = learner.algorithm.loss(
+            learner.to_device(data, 1).data, None, ['agent'],
+            tf.constant([0, 0]))
+      return loss.sums, tape.gradient(
+          loss.by_group['agent'], learner.agent.trainable_variables)
+
+    (sums, gradients), (expected, expected_gradients) = map(
+        learned, (unroll, of_known))
+    for name, value in expected.items():
+      self.assertNotEqual(float(value), 0, name)
+      self.assertAllClose(sums[name], value, rtol=1e-5, msg=name)
+    for one, two in zip(gradients, expected_gradients, strict=True):
+      self.assertAllClose(one, two, atol=1e-6)
+
   @eager.eagerly()
   def test_a_new_level_only_sets_its_statistics(self):
-    learner = _learner(**_LEVELS, entropy_cost=0., learning_rate=.1)
+    learner = _learner(**_LEVELS, entropy_cost=.1, learning_rate=.1)
     _step(learner, _of_levels(0, 3 * ['catch']))
     weights = [v.numpy() for v in learner.agent.trainable_variables]
     learned = _step(learner, _of_levels(1, 3 * ['target'], 1e6))
@@ -1828,11 +1858,33 @@ MUTATIONS = (
         catches='test_a_new_level_only_sets_its_statistics',
         rows=(
             ('new levels are learned from',
-             'is_set * advantages, is_set * errors',
+             'are_set * advantages, are_set * errors',
              'advantages, errors'),
             ('all levels must be set',
-             'tf.cast(self.statistics.count > 0, tf.float32), levels)',
-             'tf.cast(self.statistics.count > 9, tf.float32), levels)'),
+             'self.statistics.count > 0, tf.float32), levels)',
+             'self.statistics.count > 9, tf.float32), levels)'),
+        )),
+    dict(
+        file='algorithms/impala',
+        catches='test_columns_of_a_new_level_add_nothing_to_the_loss',
+        rows=(
+            ('entropies of new levels',
+             'self.agent.returns.are_set(levels) * entropies',
+             'entropies'),
+        )),
+    dict(
+        file='algorithms/appo',
+        catches='test_columns_of_a_new_level_add_nothing_to_the_loss',
+        rows=(
+            ('entropies of new levels',
+             'are_set * entropies',
+             'entropies'),
+            ('KL of new levels',
+             'are_set * kl',
+             'kl'),
+            ('advantages are normalised with those of new levels',
+             'normalise(advantages, are_set)',
+             'normalise(advantages)'),
         )),
     dict(
         file='learning/statistics',

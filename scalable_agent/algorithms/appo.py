@@ -89,6 +89,7 @@ class Appo:
         'kl': tf.reduce_mean(tf.math.expm1(log_rhos) - log_rhos),
     }
     old, levels = seen.behaviour.baseline, data.start.level_name
+    are_set = self.agent.returns.are_set(levels) if self.agent.returns else 1.0
     if settings.clip_value:
       limit = settings.clip_value * (
           self.agent.returns.deviations(levels) if self.agent.returns else 1.0)
@@ -99,7 +100,7 @@ class Appo:
       means['return_deviation'] = tf.reduce_mean(
           self.agent.returns.deviations(levels))
     if settings.normalise_advantages:
-      advantages = actor_critic.normalise(advantages)
+      advantages = actor_critic.normalise(advantages, are_set)
     if self.target_policy:
       old_policy = self.target_policy.of(data)
       log_rhos = actor_critic.about_target(
@@ -108,8 +109,9 @@ class Appo:
       seen = seen._replace(behaviour_policy=old_policy)
     means['clipped'] = actor_critic.clipped_share(
         log_rhos, advantages, self._limit)
-    return self._sum(seen, log_rhos, advantages, errors, means)._replace(
-        targets=vs if self.agent.returns else None)
+    return self._sum(
+        seen, log_rhos, advantages, errors, are_set, means)._replace(
+            targets=vs if self.agent.returns else None)
 
   def after_update(self, groups: Collection[str],
                    progress: base.Progress) -> None:
@@ -117,15 +119,17 @@ class Appo:
 
   def _sum(self, seen: base.Evaluated, log_rhos: tf.Tensor,
            advantages: tf.Tensor, errors: tf.Tensor,
+           are_set: tf.Tensor | float,
            means: dict[str, tf.Tensor]) -> base.Loss:
-    """Returns the sum of the terms of the loss."""
+    """Returns the sum of the terms of the loss, see `PopArt.are_set`."""
     settings = self._settings
     entropies = seen.policy.entropy()
     terms = {
         'policy_loss': actor_critic.compute_clipped_surrogate_loss(
             log_rhos, advantages, self._limit),
         'baseline_loss': actor_critic.compute_baseline_loss(errors),
-        'entropy_loss': actor_critic.compute_entropy_loss(entropies),
+        'entropy_loss': actor_critic.compute_entropy_loss(
+            are_set * entropies),
     }
     total = (terms['policy_loss']
              + settings.baseline_cost * terms['baseline_loss']
@@ -135,7 +139,7 @@ class Appo:
     if self._logs_policy_kl:
       means['policy_kl'] = tf.reduce_mean(kl)
     if settings.kl_cost:
-      terms['kl_loss'] = tf.reduce_sum(kl)
+      terms['kl_loss'] = tf.reduce_sum(are_set * kl)
       total += settings.kl_cost * terms['kl_loss']
     sums = {name: self._scale * value
             for name, value in {'total_loss': total, **terms}.items()}

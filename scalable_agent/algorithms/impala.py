@@ -78,6 +78,7 @@ class Impala:
     if self.agent.returns:
       levels = data.start.level_name
       terms = self.agent.returns.scaled(*terms, levels)
+      entropies = self.agent.returns.are_set(levels) * entropies
       means['return_deviation'] = tf.reduce_mean(
           self.agent.returns.deviations(levels))
     sums = self._losses(

@@ -127,12 +127,22 @@ def clip_errors(errors: tf.Tensor, vs: tf.Tensor, values: tf.Tensor,
   return tf.where(tf.abs(clipped) > tf.abs(errors), clipped, errors)
 
 
-def normalise(advantages: tf.Tensor) -> tf.Tensor:
-  """Returns advantages with mean 0 and standard deviation 1, or all 0."""
-  centred = advantages - tf.reduce_mean(advantages)
+def normalise(advantages: tf.Tensor, are_used: tf.Tensor | float = 1.0
+              ) -> tf.Tensor:
+  """Returns advantages with mean 0 and standard deviation 1, or all 0.
+
+  Args:
+    advantages: float32 `[T, B]`.
+    are_used: float32 `[B]`, or a number: 1 for the columns that are normalised,
+      0 for columns that become 0.
+  """
+  used = are_used * tf.ones_like(advantages)
+  count = tf.reduce_sum(used)
+  mean = lambda x: tf.math.divide_no_nan(tf.reduce_sum(used * x), count)
+  centred = advantages - mean(advantages)
   # Else the rounding of the mean of equal numbers would be their deviation.
-  centred -= tf.reduce_mean(centred)
-  return centred / (tf.sqrt(tf.reduce_mean(tf.square(centred))) + 1e-8)
+  centred -= mean(centred)
+  return used * centred / (tf.sqrt(mean(tf.square(centred))) + 1e-8)
 
 
 def clip_rewards(rewards: tf.Tensor, mode: str) -> tf.Tensor:

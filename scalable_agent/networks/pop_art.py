@@ -71,6 +71,14 @@ class PopArt(tf.keras.layers.Layer):
     """Returns the `deviation` of each level: `[B]`, or a scalar."""
     return self.of_levels(self.deviation, levels)
 
+  def are_set(self, levels: tf.Tensor) -> tf.Tensor | float:
+    """Returns 1 for levels with statistics, else 0: float32 `[B]`.
+
+    The number 1 for one level, as a learner waits for its statistics.
+    """
+    return self.of_levels(tf.cast(
+        self.statistics.count > 0, tf.float32), levels) if self.shape else 1.0
+
   def scaled(self, advantages: tf.Tensor, errors: tf.Tensor,
              levels: tf.Tensor = ()) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns advantages and errors of the baseline in normalised units.
@@ -80,11 +88,8 @@ class PopArt(tf.keras.layers.Layer):
     deviation = self.deviations(levels)
     advantages /= tf.maximum(deviation, _MIN_ADVANTAGE_DEVIATION)
     errors /= deviation
-    if self.shape:
-      is_set = self.of_levels(
-          tf.cast(self.statistics.count > 0, tf.float32), levels)
-      advantages, errors = is_set * advantages, is_set * errors
-    return advantages, errors
+    are_set = self.are_set(levels)
+    return are_set * advantages, are_set * errors
 
   def moments(self, targets: tf.Tensor, levels: tf.Tensor = ()
               ) -> tuple[tf.Tensor | int, tf.Tensor, tf.Tensor]:
