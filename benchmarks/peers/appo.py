@@ -5,8 +5,7 @@ import json
 import os
 import sys
 
-import gymnasium
-import numpy as np
+import game
 import pong
 from sample_factory import train
 from sample_factory.algo.learning import learner
@@ -21,25 +20,6 @@ import torch_networks
 
 def _settings():
   return json.loads(sys.argv[1])  # Worker processes have the same arguments.
-
-
-class _Game(gymnasium.Env):
-  """One game."""
-
-  observation_space = gymnasium.spaces.Box(
-      0, 255, pong.OBSERVATION_SHAPE, np.uint8)
-  action_space = gymnasium.spaces.Discrete(pong.NUM_ACTIONS)
-  render_mode = None
-
-  def __init__(self, index):
-    self._game = pong.Pong(index)
-
-  def reset(self, *, seed=None, options=None):
-    return self._game.reset(), {}
-
-  def step(self, action):
-    observation, reward, over = self._game.step(action)
-    return observation, reward, over, False, {}
 
 
 class _Encoder(encoder.Encoder):
@@ -57,7 +37,7 @@ class _Encoder(encoder.Encoder):
 
 
 def _make_game(unused_name, unused_cfg, env_config, render_mode=None):
-  return _Game(env_config.env_id if env_config else 0)
+  return game.Game(env_config.env_id if env_config else 0)
 
 
 class _Learner(learner.Learner):

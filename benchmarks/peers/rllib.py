@@ -8,8 +8,8 @@ import json
 import os
 import sys
 
+import game
 import gymnasium
-import numpy as np
 import pong
 import ray
 from ray import tune
@@ -22,32 +22,12 @@ from ray.rllib.core.rl_module.torch import torch_rl_module
 import torch
 import torch_networks
 
-_OBSERVATIONS = gymnasium.spaces.Box(0, 255, pong.OBSERVATION_SHAPE, np.uint8)
-_ACTIONS = gymnasium.spaces.Discrete(pong.NUM_ACTIONS)
-
-
-class _Game(gymnasium.Env):
-  """One game, for gymnasium's own vectors."""
-
-  observation_space = _OBSERVATIONS
-  action_space = _ACTIONS
-
-  def __init__(self, seed):
-    self._game = pong.Pong(seed)
-
-  def reset(self, *, seed=None, options=None):
-    return self._game.reset(), {}
-
-  def step(self, action):
-    observation, reward, over = self._game.step(action)
-    return observation, reward, over, False, {}
-
 
 def _make_games(config):
   if 'num_envs' in config:  # A whole vector is asked for.
     return pong.make_vector(config['num_envs'], config['env_threads'],
                             gymnasium.vector.AutoresetMode.NEXT_STEP)
-  return _Game(config.worker_index * 1000 + config.vector_index)
+  return game.Game(config.worker_index * 1000 + config.vector_index)
 
 
 class _Network(torch_rl_module.TorchRLModule, apis.ValueFunctionAPI):
@@ -107,7 +87,8 @@ def main():
   algorithm = (
       impala.IMPALAConfig()
       .environment('pong', env_config={'env_threads': settings['env_threads']},
-                   observation_space=_OBSERVATIONS, action_space=_ACTIONS)
+                   observation_space=game.Game.observation_space,
+                   action_space=game.Game.action_space)
       .env_runners(
           num_env_runners=settings['num_env_runners'],
           num_envs_per_env_runner=settings['num_envs_per_env_runner'],

@@ -7,6 +7,7 @@ PPO makes one epoch of one minibatch, so it trains on each sample once.
 import json
 import sys
 
+import game
 import gymnasium
 import numpy as np
 import pong
@@ -16,9 +17,6 @@ from stable_baselines3.common import torch_layers
 from stable_baselines3.common import vec_env
 import torch
 import torch_networks
-
-_OBSERVATIONS = gymnasium.spaces.Box(0, 255, pong.OBSERVATION_SHAPE, np.uint8)
-_ACTIONS = gymnasium.spaces.Discrete(pong.NUM_ACTIONS)
 
 
 class _Torso(torch_layers.BaseFeaturesExtractor):
@@ -32,29 +30,13 @@ class _Torso(torch_layers.BaseFeaturesExtractor):
     return self._torso(observations)
 
 
-class _Game(gymnasium.Env):
-  """One game, for stable-baselines3's own vectors."""
-
-  observation_space = _OBSERVATIONS
-  action_space = _ACTIONS
-
-  def __init__(self, index):
-    self._game = pong.Pong(index)
-
-  def reset(self, *, seed=None, options=None):
-    return self._game.reset(), {}
-
-  def step(self, action):
-    observation, reward, over = self._game.step(action)
-    return observation, reward, over, False, {}
-
-
 class Vector(vec_env.VecEnv):
   """ALE's own vector with the interface of stable-baselines3."""
 
   def __init__(self, games):
-    super().__init__(games.num_envs, _OBSERVATIONS, gymnasium.spaces.Discrete(
-        int(games.single_action_space.n)))
+    super().__init__(
+        games.num_envs, game.Game.observation_space,
+        gymnasium.spaces.Discrete(int(games.single_action_space.n)))
     self._games = games
     self._actions = None
     self._infos = [{} for _ in range(games.num_envs)]
@@ -96,7 +78,7 @@ def _make_games(games, num_envs, num_threads):
   if games == 'ale_vector':
     return Vector(pong.make_vector(num_envs, num_threads))
   vector = {'dummy': vec_env.DummyVecEnv, 'subproc': vec_env.SubprocVecEnv}
-  return vector[games]([lambda i=i: _Game(i) for i in range(num_envs)])
+  return vector[games]([lambda i=i: game.Game(i) for i in range(num_envs)])
 
 
 class _NoteUpdates(callbacks.BaseCallback):

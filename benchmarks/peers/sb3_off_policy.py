@@ -11,6 +11,7 @@ import importlib
 import json
 import sys
 
+import game
 import gymnasium
 import notes
 import numpy as np
@@ -27,24 +28,6 @@ class _Counted(gymnasium.Wrapper):
   def step(self, action):
     pong.count_steps(1)
     return self.env.step(action)
-
-
-class _Game(gymnasium.Env):
-  """Pong, as for the other peers; it counts its steps itself."""
-
-  observation_space = gymnasium.spaces.Box(
-      0, 255, pong.OBSERVATION_SHAPE, np.uint8)
-  action_space = gymnasium.spaces.Discrete(pong.NUM_ACTIONS)
-
-  def __init__(self):
-    self._game = pong.Pong(0)
-
-  def reset(self, *, seed=None, options=None):
-    return self._game.reset(), {}
-
-  def step(self, action):
-    observation, reward, over = self._game.step(action)
-    return observation, reward, over, False, {}
 
 
 class _NoteUpdates(callbacks.BaseCallback):
@@ -80,7 +63,7 @@ def _leaves(params):
 def _make_model(settings):
   library = importlib.import_module(settings['library'])
   is_pong = settings['level'] == 'Pong'
-  env = _Game() if is_pong else env_util.make_vec_env(
+  env = game.Game() if is_pong else env_util.make_vec_env(
       lambda: _Counted(gymnasium.make(settings['level'])),
       settings.get('num_environments', 1))
   arguments = dict(settings['arguments'])
