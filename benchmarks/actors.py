@@ -33,9 +33,9 @@ import shlex
 import statistics
 import subprocess
 import sys
-import time
 
 import numpy as np
+import speed
 import venvs
 
 # TensorFlow and scalable_agent are imported where they are used, because this
@@ -47,15 +47,6 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 logging.getLogger('tensorflow').setLevel(logging.ERROR)
 _CORES = len(os.sched_getaffinity(0))
 _PEERS = ('AsyncVectorEnv', 'EnvPool', 'EnvPool, async')
-
-
-def _per_s(function, seconds):
-  """Returns how often `function` ran in a second."""
-  count, start = 0, time.perf_counter()
-  while not count or time.perf_counter() - start < seconds:
-    function()
-    count += 1
-  return count / (time.perf_counter() - start)
 
 
 def _async_vector_env(level, num_envs):
@@ -106,7 +97,7 @@ def run_peer(peer, level, num_envs):
     env.reset()
     step = lambda: env.step(random_actions())
   for line in sys.stdin:
-    print(batch_size * _per_s(step, float(line)), file=answers, flush=True)
+    print(batch_size * speed.per_s(step, float(line)), file=answers, flush=True)
   env.close()
 
 
@@ -140,7 +131,7 @@ def _environment_turns(stack, args):
     step = lambda env=env, rng=rng: env.step(
         rng.randint(env.spec.action.num_values[0], size=env.num_envs))
     turns[f'ALE vector, {num_threads or "default"} threads', args.num_envs] = (
-        lambda seconds, s=step: args.num_envs * _per_s(s, seconds))
+        lambda seconds, s=step: args.num_envs * speed.per_s(s, seconds))
   if args.peers:
     python = venvs.make(pathlib.Path(args.venv), shlex.split(args.pip_args))
     for peer in args.peers:
@@ -171,7 +162,7 @@ def _policy_turns(stack, args):
       step = lambda p=policy, arguments=(last_action, observed, state): (
           p.step(*arguments))
       turns[f'{network}, {mode}', batch_size] = (
-          lambda seconds, n=batch_size, s=step: n * _per_s(s, seconds))
+          lambda seconds, n=batch_size, s=step: n * speed.per_s(s, seconds))
   return turns
 
 
@@ -183,7 +174,8 @@ def _actor_turns(stack, args):
   from scalable_agent.experience import timing
 
   def turn(seconds, actors, steps):
-    act = lambda a: steps * _per_s(lambda: a.make_unroll().release(), seconds)
+    act = lambda a: steps * speed.per_s(
+        lambda: a.make_unroll().release(), seconds)
     with futures.ThreadPoolExecutor(len(actors)) as executor:
       return sum(executor.map(act, actors))
 

@@ -27,13 +27,9 @@ import contextlib
 import json
 import math
 import os
-import pathlib
-import pickle
 import shlex
 import statistics
-import subprocess
 import sys
-import time
 
 import numpy as np
 
@@ -47,6 +43,7 @@ from scalable_agent.learning import learner as learner_lib
 from scalable_agent.learning import optimizers
 from scalable_agent.networks import factory
 from scalable_agent.settings import sections
+import speed
 import tensorflow as tf
 import venvs
 
@@ -54,23 +51,6 @@ _NUM_ACTIONS = 6  # Pong's.
 _NUM_WORDS = 8  # Of the longest instruction.
 _FRAME = structs.ArraySpec((4, 84, 84), np.dtype(np.uint8))
 _INSTRUCTION = structs.ArraySpec((), np.dtype(object))
-
-
-@contextlib.contextmanager
-def torch_worker(venv, pip_args):
-  """Yields a function that sends a request to torch_learner_worker.py."""
-  python = venvs.make(pathlib.Path(venv), shlex.split(pip_args))
-  worker = subprocess.Popen(
-      [python, os.path.join(_ROOT, 'benchmarks', 'torch_learner_worker.py')],
-      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-  def ask(*request):
-    pickle.dump(request, worker.stdin)
-    worker.stdin.flush()
-    return pickle.load(worker.stdout)
-
-  with worker:  # At its end stdin is closed, which ends the worker.
-    yield ask
 
 
 def random_batch(rng, length, batch_size, num_actions=_NUM_ACTIONS):
@@ -167,21 +147,13 @@ def flops_per_observation(network):
   return 2 * (3 * sum(macs) - first)
 
 
-def _per_s(function, seconds):
-  count, start = 0, time.perf_counter()
-  while not count or time.perf_counter() - start < seconds:
-    function()
-    count += 1
-  return count / (time.perf_counter() - start)
-
-
 def sgemm_gflops(size=2048, repeats=5):
   """Returns 1e9 operations/s of a product of matrices, best of `repeats`."""
   a = tf.random.normal([size, size])
   product = tf.function(lambda: tf.reduce_sum(tf.matmul(a, a)))
   product()
   return 2e-9 * size**3 * max(
-      _per_s(lambda: product().numpy(), 0.0) for _ in range(repeats))
+      speed.per_s(lambda: product().numpy(), 0.0) for _ in range(repeats))
 
 
 def measure(ask_torch, network, arrays, variants, rounds, seconds):
@@ -205,7 +177,7 @@ def measure(ask_torch, network, arrays, variants, rounds, seconds):
           float(scalars[k]) for k in ('total_loss', 'gradient_norm'))
       update = lambda step=learner.step, batch=batch: (
           step(batch).scalars['total_loss'].numpy())
-      turns[variant] = lambda u=update: _per_s(u, seconds)
+      turns[variant] = lambda u=update: speed.per_s(u, seconds)
   sgemm, rates = [], {variant: [] for variant in variants}
   for i in range(rounds):
     sgemm.append(sgemm_gflops())
@@ -277,7 +249,8 @@ def main():
   with contextlib.ExitStack() as stack:
     ask_torch = None
     if any(v.startswith(('torch', 'compile')) for v in variants):
-      ask_torch = stack.enter_context(torch_worker(args.venv, args.pip_args))
+      ask_torch = stack.enter_context(venvs.worker(
+          args.venv, shlex.split(args.pip_args), 'torch_learner_worker.py'))
     about = {
         'cpu_cores': len(os.sched_getaffinity(0)), 'tensorflow': tf.__version__,
         **(ask_torch('versions') if ask_torch else {}),

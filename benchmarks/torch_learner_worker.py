@@ -13,8 +13,8 @@ and decays the rows of all words.
 import os
 import pickle
 import sys
-import time
 
+import speed
 import torch
 from torch.nn import functional as F
 from torch.utils import flop_counter
@@ -157,14 +157,6 @@ class _Learner:
     return total_loss, norm.item()
 
 
-def _updates_per_s(step, seconds):
-  num_updates, start = 0, time.perf_counter()
-  while not num_updates or time.perf_counter() - start < seconds:
-    step()
-    num_updates += 1
-  return num_updates / (time.perf_counter() - start)
-
-
 def main():
   # Other output must not get between the answers.
   answers = os.fdopen(os.dup(1), 'wb')
@@ -189,7 +181,7 @@ def main():
       answer = learners[variant].step()
     elif what == 'updates_per_s':
       variant, seconds = request
-      answer = _updates_per_s(learners[variant].step, seconds)
+      answer = speed.per_s(learners[variant].step, seconds)
     elif what == 'flops':
       with flop_counter.FlopCounterMode(display=False) as counter:
         _Learner('torch', network, weights, batch).step()

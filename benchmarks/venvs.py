@@ -1,8 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Virtual environments for the programs that we compare with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
 import pathlib
+import pickle
 import subprocess
 import sys
 
@@ -43,6 +45,31 @@ def make(directory: pathlib.Path, requirements: Sequence[str],
     _run([*pip, '--no-deps', *without_dependencies])
   installed.write_text(wanted)
   return python
+
+
+@contextlib.contextmanager
+def worker(directory: str, requirements: Sequence[str],
+           program: str) -> Iterator[Callable]:
+  """Yields a function that sends a request to a program beside this file.
+
+  Args:
+    directory: the directory of the virtual environment, see `make`.
+    requirements: see `make`.
+    program: a Python file that reads pickled requests, tuples, from stdin, and
+      writes a pickled answer to each to stdout.
+  """
+  python = make(pathlib.Path(directory), requirements)
+  process = subprocess.Popen(
+      [python, pathlib.Path(__file__).with_name(program)],
+      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+  def ask(*request):
+    pickle.dump(request, process.stdin)
+    process.stdin.flush()
+    return pickle.load(process.stdout)
+
+  with process:  # At its end stdin is closed, which ends the worker.
+    yield ask
 
 
 def _run(command):

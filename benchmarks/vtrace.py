@@ -16,15 +16,11 @@ all turns. rlax and jax run in a virtual environment of their own.
 """
 
 import argparse
-import contextlib
 import functools
 import itertools
 import json
 import os
-import pathlib
-import pickle
 import statistics
-import subprocess
 import sys
 import timeit
 
@@ -39,23 +35,6 @@ import venvs
 
 _MODES = ('eager', 'graph', 'XLA', 'XLA, inside')
 _REPEATS = 32  # Evaluations in a row for the last; as in rlax_worker.py.
-
-
-@contextlib.contextmanager
-def rlax_worker(venv):
-  """Yields a function that sends a request to rlax_worker.py."""
-  python = venvs.make(pathlib.Path(venv), ['rlax'])
-  worker = subprocess.Popen(
-      [python, os.path.join(_ROOT, 'benchmarks', 'rlax_worker.py')],
-      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-  def ask(*request):
-    pickle.dump(request, worker.stdin)
-    worker.stdin.flush()
-    return pickle.load(worker.stdout)
-
-  with worker:  # At its end stdin is closed, which ends the worker.
-    yield ask
 
 
 def random_arguments(rng, length, batch_size):
@@ -211,7 +190,7 @@ def main():
   tf.config.set_visible_devices([], 'GPU')
 
   rows = []
-  with rlax_worker(args.venv) as ask_rlax:
+  with venvs.worker(args.venv, ['rlax'], 'rlax_worker.py') as ask_rlax:
     about = {'cpu_cores': len(os.sched_getaffinity(0)),
              'tensorflow': tf.__version__, **ask_rlax('versions')}
     print(', '.join(f'{k} {v}' for k, v in about.items()), end='\n\n')
