@@ -304,19 +304,8 @@ def main() -> None:
                       help=f'comma-separated: {", ".join(_WORK)}')
   parser.add_argument('--peers', default=','.join(_REQUIREMENTS),
                       help='comma-separated; none if empty')
-  parser.add_argument('--rounds', type=int, default=3)
-  parser.add_argument('--window_s', type=float, default=60)
-  parser.add_argument('--warm_up_s', type=float, default=15)
-  parser.add_argument('--start_timeout_s', type=float, default=300,
-                      help='to the first update')
-  parser.add_argument('--hang_s', type=float, default=120,
-                      help='between updates')
-  parser.add_argument('--torch', default='torch',
-                      help='the requirement of PyTorch for pip')
+  peers.add_arguments(parser)
   parser.add_argument('--torch_threads', type=int, default=2)
-  parser.add_argument('--venvs', default=os.path.expanduser(
-      '~/.cache/scalable_agent/benchmarks'))
-  parser.add_argument('--json', help='file to write the results to')
   args = parser.parse_args()
   # `sys.exit` runs the `finally` that ends the programs.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -241,11 +241,8 @@ def main() -> None:
                       help='share of the frames, for a trial of the programs')
   parser.add_argument('--timeout_s', type=float, default=3600,
                       help='seconds that a run may take')
-  parser.add_argument('--torch', default='torch',
-                      help='the requirement of PyTorch for pip')
+  venvs.add_arguments(parser)
   parser.add_argument('--torch_threads', type=int, default=2)
-  parser.add_argument('--venvs', default=os.path.expanduser(
-      '~/.cache/scalable_agent/benchmarks'))
   args = parser.parse_args()
   names = args.only.split(',')
   for name in set(names) - {*PROBLEMS}:

@@ -490,13 +490,8 @@ def try_settings(peer, args):
   return results
 
 
-def main():
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-  parser.add_argument('--network', choices=_NUM_PARAMETERS, required=True)
-  parser.add_argument('--peers', help=(
-      f'comma-separated, all if not given: {", ".join(_PEERS)}; with '
-      '--try_settings also ours'))
+def add_arguments(parser):
+  """Adds the flags that `measure` and a comparison in turns need."""
   parser.add_argument('--rounds', type=int, default=3)
   parser.add_argument('--window_s', type=float, default=60)
   parser.add_argument('--warm_up_s', type=float, default=15)
@@ -504,14 +499,21 @@ def main():
                       help='to the first update')
   parser.add_argument('--hang_s', type=float, default=120,
                       help='between updates')
+  parser.add_argument('--json', help='file to write the results to')
+  venvs.add_arguments(parser)
+
+
+def main():
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('--network', choices=_NUM_PARAMETERS, required=True)
+  parser.add_argument('--peers', help=(
+      f'comma-separated, all if not given: {", ".join(_PEERS)}; with '
+      '--try_settings also ours'))
   parser.add_argument('--try_settings', action='store_true')
   parser.add_argument('--ours_flags', default='',
                       help="further flags of experiment.py, for ours")
-  parser.add_argument('--torch', default='torch',
-                      help='the requirement of PyTorch for pip')
-  parser.add_argument('--venvs', default=os.path.expanduser(
-      '~/.cache/scalable_agent/benchmarks'))
-  parser.add_argument('--json', help='file to write the results to')
+  add_arguments(parser)
   args = parser.parse_args()
   known = ['ours', *_PEERS] if args.try_settings else [*_PEERS]
   names = args.peers.split(',') if args.peers else known

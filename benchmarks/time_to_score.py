@@ -392,10 +392,7 @@ def main() -> None:
                       help='minutes after which a run ends')
   parser.add_argument('--to_limit', action='store_true',
                       help='run to --limit_min even after the mark was held')
-  parser.add_argument('--torch', default='torch',
-                      help='the requirement of PyTorch for pip')
-  parser.add_argument('--venvs', default=os.path.expanduser(
-      '~/.cache/scalable_agent/benchmarks'))
+  venvs.add_arguments(parser)
   parser.add_argument('flags', nargs='*', metavar='FLAGS',
                       help='further flags of experiment.py, after --')
   args = parser.parse_args()

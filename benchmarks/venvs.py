@@ -1,8 +1,10 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Virtual environments for the programs that we compare with."""
 
+import argparse
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
+import os
 import pathlib
 import pickle
 import subprocess
@@ -13,6 +15,15 @@ _INSTALL_TIMEOUT_S = 3600
 
 class InstallError(Exception):
   """A program that we compare with cannot be installed."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  """Adds the flags `--torch` and `--venvs`."""
+  parser.add_argument('--torch', default='torch',
+                      help='the requirement of PyTorch for pip')
+  parser.add_argument(
+      '--venvs', help='the directory of the virtual environments',
+      default=os.path.expanduser('~/.cache/scalable_agent/benchmarks'))
 
 
 def make(directory: pathlib.Path, requirements: Sequence[str],
