@@ -1,4 +1,3 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Public path of `scalable_agent.runs.training`."""
-from scalable_agent.runs.setup import make_learner  # noqa: F401
 from scalable_agent.runs.training import *  # noqa: F403

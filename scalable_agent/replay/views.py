@@ -64,7 +64,7 @@ class NStep:
 
 
 def clip_rewards(rewards: np.ndarray, mode: str) -> np.ndarray:
-  """Clips arrays of rewards as `losses.clip_rewards` clips tensors."""
+  """Clips arrays as `losses.actor_critic.clip_rewards` clips tensors."""
   if mode == 'none':
     return rewards
   if mode == 'abs_one':
