@@ -413,7 +413,7 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
     learner = make_learner(micro_batch_size=1)
     for seed in range(3):
       learner.step(random_batch(learner, seed))
-    self.assertEqual(learner._compiled_updates[True].num_traced, 1)
+    self.assertLen(learner._compiled_updates[True]._traced, 1)
     for function in (learner._compiled_gradients, learner._compiled_apply):
       self.assertEqual(function.experimental_get_tracing_count(), 1)
 

@@ -273,7 +273,7 @@ class TorchRMSPropTest(tf.test.TestCase, parameterized.TestCase):
       jit_compile=(False, True), dtype=(tf.float32, tf.float64))
   def test_numbers_of_torch(self, jit_compile, dtype):
     variable = tf.Variable(1., dtype=dtype)
-    optimizer = optimizers.TorchRMSProp(5e-4)
+    optimizer = optimizers.TorchRMSProp(5e-4, epsilon=1e-8)
     optimizer.build([variable])
     update = tf.function(lambda g: optimizer.apply([g], [variable]),
                          autograph=False, jit_compile=jit_compile)
@@ -300,7 +300,8 @@ class TorchRMSPropTest(tf.test.TestCase, parameterized.TestCase):
 
   def test_slices_as_their_dense_sum(self):
     sparse, dense = tf.Variable(tf.ones([3, 2])), tf.Variable(tf.ones([3, 2]))
-    one, other = (optimizers.TorchRMSProp(.1, momentum=.5) for _ in range(2))
+    one, other = (optimizers.TorchRMSProp(.1, momentum=.5, epsilon=1e-8)
+                  for _ in range(2))
     for values, indices in (([[1., 2.], [3., -1.], [.5, .5]], [0, 2, 0]),
                             ([[-1., 1.], [2., 4.]], [2, 2])):
       total = np.zeros([3, 2], np.float32)

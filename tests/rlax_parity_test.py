@@ -157,7 +157,7 @@ class RlaxParityTest(tf.test.TestCase, parameterized.TestCase):
     for theirs, ours in (
         (optax.adam(5e-4), optimizers.Adam(5e-4, epsilon=1e-8)),
         (optax.rmsprop(5e-4, .99, 1e-8, eps_in_sqrt=False),
-         optimizers.TorchRMSProp(5e-4))):
+         optimizers.TorchRMSProp(5e-4, epsilon=1e-8))):
       value = _random(8, _N)
       variable = tf.Variable(value)
       state = theirs.init(value)

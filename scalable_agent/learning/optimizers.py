@@ -166,17 +166,13 @@ class TorchRMSProp(RMSProp):
       step        <- momentum * step + gradient / (sqrt(mean_square) + epsilon)
       variable    <- variable - learning_rate * step
 
-  The mean square starts at zero. Slices of `tf.IndexedSlices` are summed; the
-  mean squares of all rows decay.
+  `epsilon` is added to the root, not inside; PyTorch's default is 1e-8. The
+  mean square starts at zero. Slices of `tf.IndexedSlices` are summed; the mean
+  squares of all rows decay.
   """
 
   _scope = 'torch_rmsprop'
   _initial_mean_square = 'zeros'
-
-  def __init__(self, learning_rate: float, decay: float = 0.99,
-               momentum: float = 0.0, epsilon: float = 1e-8):
-    """Makes the optimizer; `epsilon` is added to the root, not inside."""
-    super().__init__(learning_rate, decay, momentum, epsilon)
 
   def update_step(self, gradient: Gradient, variable: tf.keras.Variable,
                   learning_rate: tf.Tensor) -> None:

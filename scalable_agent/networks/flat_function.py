@@ -30,11 +30,6 @@ class FlatFunction:
         tuple, tf.types.experimental.PolymorphicFunction] = {}
     self._traced: dict[tuple, Callable[..., structs.Nest]] = {}
 
-  @property
-  def num_traced(self) -> int:
-    """Number of traces: of different shapes and dtypes of arguments."""
-    return len(self._traced)
-
   def __call__(self, *nests: structs.Nest,
                static: tuple[Hashable, ...] = ()) -> structs.Nest:
     """Calls the function with static arguments and nests of arrays or tensors.
