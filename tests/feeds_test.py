@@ -1072,7 +1072,7 @@ MUTATIONS = (
     dict(file='learning/sources',
          catches='test_a_damaged_replay_leaves_no_process', rows=(
         ('each replay has a process for rewards',
-         '      place.ends.close()\n', '      pass\n'),
+         '    place.ends.close()  #', '    #'),
     )),
     dict(file='learning/feeds', catches='test_the_process_of_the_rewards_ends',
          rows=(

@@ -2,6 +2,7 @@
 """Tests of the replay of unrolls, from its ring to whole runs."""
 
 import collections
+import contextlib
 import csv
 import os
 from unittest import mock
@@ -90,7 +91,8 @@ def _source(num_envs, **settings):
                         unroll_length=_LENGTH, **settings),
       structs.EnvironmentSpec(_TEXT, structs.ActionSpec((3,)), 1),
       mock.Mock(agent=agent, num_updates=0, num_env_frames=0),
-      _Reused(num_envs), sources.Place(collectives.Alone(), 0, 0))
+      _Reused(num_envs), sources.Place(
+          collectives.Alone(), 0, 0, print, contextlib.ExitStack()))
   return source, source.set_errors.__self__
 
 

@@ -54,8 +54,8 @@ class Place(NamedTuple):
   collectives: collectives_lib.Collectives
   part: int
   first_environment: int
-  say: Callable[[str], None] = print
-  ends: contextlib.ExitStack | None = None
+  say: Callable[[str], None]
+  ends: contextlib.ExitStack
 
   def replay_seed(self, config: config_lib.Config) -> int:
     """Returns the seed of the draws."""
@@ -186,8 +186,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
         directory and learner.num_updates) else None
   except replay_lib.DamagedError as e:
     place.say(f'{e.damaged} is damaged and not used.')
-    if place.ends:  # The new replay starts a process for rewards, too.
-      place.ends.close()
+    place.ends.close()  # The new replay starts a process for rewards, too.
     counters, replay = None, _make_replay(config, spec, learner, place)
   if counters is not None:
     rate.state = counters
@@ -324,7 +323,7 @@ def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
 
 
 def _make_view(config: config_lib.Config, spec: structs.EnvironmentSpec,
-               n_step: replay_lib.NStep, ends: contextlib.ExitStack | None
+               n_step: replay_lib.NStep, ends: contextlib.ExitStack
                ) -> replay_lib.View[replay_lib.StepStore]:
   if config.hindsight == 'none':
     return n_step
