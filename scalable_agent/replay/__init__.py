@@ -25,25 +25,3 @@ from scalable_agent.replay.unrolls import Unrolls
 from scalable_agent.replay.unrolls import UnrollStore
 from scalable_agent.replay.views import NStep
 from scalable_agent.replay.views import View
-
-__all__ = [
-    'DamagedError',
-    'Hindsight',
-    'MaxUse',
-    'NStep',
-    'Passes',
-    'PerCollection',
-    'Prioritised',
-    'Rate',
-    'Recent',
-    'Replay',
-    'Sequences',
-    'Starts',
-    'StepStore',
-    'Uniform',
-    'UnrollStore',
-    'Unrolls',
-    'View',
-    'samples',
-    'saved_num_updates',
-]
