@@ -48,8 +48,11 @@ class Local:
     """
     self._restarts = restarts
     self._envs = list(envs)
+    self.spec = envs[0].spec
+    self.num_groups = len(envs)
+    self.environments = numbers
+    self.num_environments = len(numbers)
     self._make_policies = make_policies
-    self._numbers = numbers
     self._policies: list[policies.Policy] = []
     self._make_actor = functools.partial(
         actor.Actor, unroll_length=unroll_length, num_buffers=num_buffers,
@@ -57,22 +60,6 @@ class Local:
     self._timers = [timing.StageTimer() for _ in self._envs]
     self._actors: list[actor.Actor] = []
     self._threads: list[threading.Thread] = []
-
-  @property
-  def spec(self) -> structs.EnvironmentSpec:
-    return self._envs[0].spec
-
-  @property
-  def num_groups(self) -> int:
-    return len(self._envs)
-
-  @property
-  def environments(self) -> range:
-    return self._numbers
-
-  @property
-  def num_environments(self) -> int:
-    return len(self._numbers)
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:

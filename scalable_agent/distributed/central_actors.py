@@ -146,22 +146,12 @@ class CentralActors:
     self._local = local.make_around(
         envs, config, part, self._crew.workers[0].share._replace(
             environments=self._crew.environments))
-
-  @property
-  def spec(self) -> structs.EnvironmentSpec:
-    return self._local.spec
-
-  @property
-  def num_groups(self) -> int:
-    return self._local.num_groups
-
-  @property
-  def environments(self) -> range:
-    return self._local.environments
-
-  @property
-  def num_environments(self) -> int:
-    return self._local.num_environments
+    self.spec = self._local.spec
+    self.num_groups = self._local.num_groups
+    self.environments = self._local.environments
+    self.num_environments = self._local.num_environments
+    self.seconds = self._local.seconds
+    self.num_steps = self._local.num_steps
 
   def start(self, published: Callable[[], structs.Weights],
             inbox: queues.BoundedQueue[unrolls.Delivery]) -> None:
@@ -184,12 +174,6 @@ class CentralActors:
   def close(self) -> None:
     """Ends the workers and their environments."""
     self._crew.close()
-
-  def seconds(self) -> dict[str, float]:
-    return self._local.seconds()
-
-  def num_steps(self) -> int:
-    return self._local.num_steps()
 
   def counts(self) -> dict[str, int]:
     return {**self._crew.counts(),
