@@ -31,8 +31,7 @@ def look_up(
 
 
 def _make(factory: base.Factory) -> gymnasium.Env:
-  _PACKAGE.load()  # In a worker, before gymnasium imports the package.
-  return _Repeatable(factory())
+  return _Repeatable(_PACKAGE.make(factory))
 
 
 class _Repeatable(gymnasium.Wrapper):

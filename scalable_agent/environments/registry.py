@@ -65,6 +65,11 @@ class Package(NamedTuple):
           f'{level_name} needs {self.name}: '
           f'pip install "scalable_agent[{self.extra}]" ({e}).') from e
 
+  def make(self, factory: base.Factory) -> gymnasium.Env:
+    """Makes an environment; hides the texts of the import also in a worker."""
+    self.load()  # Before gymnasium imports the package.
+    return factory()
+
   def look_up(self, level_name: str,
               settings: EnvironmentSettings) -> Spec:
     """Returns gymnasium's spec of a level; imports the package for its own."""

@@ -7,7 +7,6 @@ Level names are the ids of the package `gymnasium_robotics`, such as
 
 import functools
 
-import gymnasium
 from scalable_agent.environments import base
 from scalable_agent.environments import registry
 from scalable_agent.settings.environment_settings import EnvironmentSettings
@@ -26,10 +25,4 @@ def look_up(
     level_name: str, settings: EnvironmentSettings) -> base.Factory:
   """Returns a factory of environments of a level, see `environments.Levels`."""
   spec = _PACKAGE.look_up(level_name, settings)
-  return functools.partial(
-      _make, registry.factory(spec, settings))
-
-
-def _make(factory: base.Factory) -> gymnasium.Env:
-  _PACKAGE.load()  # In a worker, before gymnasium imports the package.
-  return factory()
+  return functools.partial(_PACKAGE.make, registry.factory(spec, settings))
