@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from absl.testing import parameterized
+import in_numpy
 import numpy as np
 import pytest
 from scalable_agent import vtrace
@@ -29,14 +30,6 @@ _CONTINUOUS_DATA = di_engine.vtrace_data(
          sigma=np.array([[[1, .5]], [[.8, 1.2]]])),
     dict(mu=np.array([[[.1, .9]], [[0, 0]]]), sigma=np.ones([2, 1, 2])),
     np.array([[[.2, .8]], [[.3, -.4]]]), _VALUES, _REWARDS, None)
-
-
-def _log_softmax(logits):
-  return logits - np.log(np.sum(np.exp(logits), -1, keepdims=True))
-
-
-def _pick(log_probs, actions):
-  return np.take_along_axis(log_probs, actions[..., None], -1)[..., 0]
 
 
 def _log_density(output, actions):
@@ -195,8 +188,8 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
   def test_importance_weights(self, requires_grad):
     data = _random_data(2, continuous=False)
     target, behaviour = tf.Variable(data[0]), tf.Variable(data[1])
-    log_pi, log_mu = _log_softmax(data[0]), _log_softmax(data[1])
-    expected = np.exp(_pick(log_pi, data.action) - _pick(log_mu, data.action))
+    log_pi, log_mu = (in_numpy.log_softmax(x) for x in data[:2])
+    expected = np.exp(in_numpy.pick(log_pi - log_mu, data.action))
     with tf.GradientTape() as tape:
       found = di_engine.compute_importance_weights(
           target, behaviour, data.action, 'discrete', requires_grad)
@@ -295,9 +288,9 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
       sigma = data.target_output['sigma']
       entropies = np.sum(.5 * np.log(2 * np.pi * np.e * sigma ** 2), -1)
     else:
-      log_mu, log_pi = (_pick(_log_softmax(x), data.action)
+      log_mu, log_pi = (in_numpy.pick(in_numpy.log_softmax(x), data.action)
                         for x in (data.behaviour_output, data.target_output))
-      probs = np.exp(_log_softmax(data.target_output))
+      probs = np.exp(in_numpy.log_softmax(data.target_output))
       entropies = -np.sum(probs * np.log(probs), -1)
     expected, vs, advantages = _losses(log_mu, log_pi, entropies, data,
                                        **arguments)
@@ -515,7 +508,7 @@ class PytorchSeedRlTest(tf.test.TestCase, parameterized.TestCase):
     x = tf.Variable(logits)
     with tf.GradientTape() as tape:
       found = pytorch_seed_rl.entropy(x)
-    probs = np.exp(_log_softmax(logits))
+    probs = np.exp(in_numpy.log_softmax(logits))
     entropies = -np.sum(probs * np.log(probs), -1, keepdims=True)
     self.assertEqual(found.dtype, tf.float64)
     self.assertAllClose(-np.sum(entropies), found, rtol=1e-12)
@@ -535,10 +528,11 @@ class PytorchSeedRlTest(tf.test.TestCase, parameterized.TestCase):
     with tf.GradientTape() as tape:
       found = pytorch_seed_rl.policy_gradient(
           logits, data.action.astype(action_dtype), advantages)
-    log_probs = _log_softmax(data.target_output)
+    log_probs = in_numpy.log_softmax(data.target_output)
     self.assertEqual(found.dtype, tf.float64)
-    self.assertAllClose(-np.sum(_pick(log_probs, data.action) * data.reward),
-                        found, rtol=1e-12)
+    self.assertAllClose(
+        -np.sum(in_numpy.pick(log_probs, data.action) * data.reward), found,
+        rtol=1e-12)
     by_logits, by_advantages = tape.gradient(found, [logits, advantages])
     self.assertAllClose((np.exp(log_probs) - np.eye(_N)[data.action])
                         * data.reward[..., None], by_logits)
@@ -580,7 +574,7 @@ class PytorchSeedRlTest(tf.test.TestCase, parameterized.TestCase):
     found = pytorch_seed_rl.from_logits(
         *arguments.values(), clip_rho, clip_pg_rho)
     log_mu, log_pi = (
-        _pick(_log_softmax(arguments[k]), arguments['actions'])
+        in_numpy.pick(in_numpy.log_softmax(arguments[k]), arguments['actions'])
         for k in ('behavior_policy_logits', 'target_policy_logits'))
     rhos = np.exp(log_pi - log_mu)
     clip = lambda x: np.minimum(rhos, np.inf if x is None else x)

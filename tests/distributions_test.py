@@ -7,6 +7,7 @@ import sys
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import in_numpy
 import numpy as np
 import pytest
 from scalable_agent import vtrace
@@ -16,14 +17,6 @@ import tensorflow as tf
 _T, _B = 5, 3
 _SIZES = (2, 5, 3)
 _NUM_SAMPLES = 20000
-
-
-def _log_softmax(logits):
-  return logits - np.log(np.sum(np.exp(logits), -1, keepdims=True))
-
-
-def _pick(log_probs, actions):
-  return np.take_along_axis(log_probs, actions[..., None], -1)[..., 0]
 
 
 def _random_params(seed, num_parts=4):
@@ -73,9 +66,9 @@ class CategoricalTest(tf.test.TestCase, parameterized.TestCase):
       policy = distributions.categorical(logits)
       log_probs = policy.log_prob(actions.astype(action_dtype))
       entropies = policy.entropy()
-    expected = _log_softmax(logits.numpy())
+    expected = in_numpy.log_softmax(logits.numpy())
     p = np.exp(expected)
-    self.assertAllClose(_pick(expected, actions), log_probs, rtol=1e-12)
+    self.assertAllClose(in_numpy.pick(expected, actions), log_probs, rtol=1e-12)
     self.assertAllClose(-np.sum(p * expected, -1), entropies, rtol=1e-12)
     self.assertAllClose(np.eye(4)[actions] - p,
                         tape.gradient(log_probs, logits))
@@ -115,10 +108,10 @@ class MultiCategoricalTest(tf.test.TestCase, parameterized.TestCase):
       policy = distributions.multi_categorical(x, _SIZES)
       log_probs, entropies = policy.log_prob(actions), policy.entropy()
     parts = np.split(logits, np.cumsum(_SIZES)[:-1], axis=-1)
-    log_p = [_log_softmax(x) for x in parts]
+    log_p = [in_numpy.log_softmax(x) for x in parts]
     self.assertAllClose(
-        sum(_pick(x, actions[..., i]) for i, x in enumerate(log_p)), log_probs,
-        rtol=1e-12)
+        sum(in_numpy.pick(x, actions[..., i]) for i, x in enumerate(log_p)),
+        log_probs, rtol=1e-12)
     entropy = [-np.sum(np.exp(x) * x, -1, keepdims=True) for x in log_p]
     self.assertAllClose(sum(entropy)[..., 0], entropies, rtol=1e-12)
     self.assertAllClose(

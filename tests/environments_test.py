@@ -4,7 +4,6 @@
 import ast
 from concurrent import futures
 import contextlib
-import functools
 import io
 import multiprocessing
 import os
@@ -23,6 +22,7 @@ import ale_py  # noqa: F401  Registers its games once, not within a patch.
 import environment_contract
 import fake_environments
 import gymnasium
+import in_numpy
 import numpy as np
 import psutil
 import pytest
@@ -381,19 +381,8 @@ class AtariTest(parameterized.TestCase):
 
 def _resized(frame):
   """Resizes a frame to 84 x 84 by the definition of area averaging."""
-  return _area_weights(frame.shape[0]) @ frame @ _area_weights(
-      frame.shape[1]).T
-
-
-@functools.cache
-def _area_weights(size):
-  """The share of each of `size` pixels in each of 84, float64 `[84, size]`."""
-  edges = np.linspace(0, size, 84 + 1)
-  pixels = np.arange(size)
-  overlaps = (np.minimum(edges[1:, None], pixels + 1)
-              - np.maximum(edges[:-1, None], pixels))
-  weights = np.clip(overlaps, 0, None)
-  return weights / weights.sum(axis=1, keepdims=True)
+  rows, columns = (in_numpy.area_weights(n, 84) for n in frame.shape)
+  return rows @ frame @ columns.T
 
 
 class _Scripted:

@@ -7,6 +7,7 @@ from unittest import mock
 
 from absl.testing import parameterized
 import eager
+import in_numpy
 import numpy as np
 import pytest
 from scalable_agent import environments
@@ -232,9 +233,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       output, state = learner.agent.step(*step, state)
       logits.append(output.policy.numpy().astype(np.float64))
       values.append(output.baseline.numpy().astype(np.float64))
-    log_softmax = lambda x: x - np.log(np.sum(np.exp(x), -1, keepdims=True))
     actions = agent_outputs.action.numpy()
-    taken = lambda x, a: np.take_along_axis(log_softmax(x), a[:, None], 1)[:, 0]
+    taken = lambda x, a: in_numpy.pick(in_numpy.log_softmax(x), a)
     behaviour = agent_outputs.policy.numpy().astype(np.float64)
     policy_loss = baseline_loss = entropy_loss = 0
     vs_next, accumulator = values[5], 0
@@ -252,8 +252,8 @@ class LearnerTest(parameterized.TestCase, tf.test.TestCase):
       vs_next = values[t] + accumulator
       policy_loss -= np.sum(log_pi * advantage)
       baseline_loss += 0.5 * np.sum((vs_next - values[t]) ** 2)
-      entropy_loss += np.sum(np.exp(log_softmax(logits[t]))
-                             * log_softmax(logits[t]))
+      log_probs = in_numpy.log_softmax(logits[t])
+      entropy_loss += np.sum(np.exp(log_probs) * log_probs)
     found = learner.step(batch).scalars
     self.assertAllClose(found['policy_loss'], policy_loss, rtol=1e-4)
     self.assertAllClose(found['baseline_loss'], baseline_loss, rtol=1e-4)

@@ -16,6 +16,7 @@ import fake_environments
 import gymnasium
 import hypothesis
 from hypothesis import strategies as st
+import in_numpy
 import numpy as np
 import pytest
 import scalable_agent
@@ -247,25 +248,10 @@ class _Truth:
             'duals': dual + learned[0] * (
                 settings.epsilon_mean - kl(self.groups['policy']))}
 
-  def gradients(self, group, step=1e-6):
+  def gradients(self, group):
     """The slopes of the loss of a group, one by one."""
-    return _slopes(self.groups[group], lambda changed: self.losses(
-        {**self.groups, group: changed})[group], step)
-
-
-def _slopes(arrays, loss, step=1e-6):
-  slopes = []
-  for i, array in enumerate(arrays):
-    slope = np.zeros_like(array)
-    for index in np.ndindex(array.shape):
-      found = []
-      for sign in (1, -1):
-        changed = [np.copy(x) for x in arrays]
-        changed[i][index] += sign * step
-        found.append(loss(changed))
-      slope[index] = (found[0] - found[1]) / (2 * step)
-    slopes.append(slope)
-  return slopes
+    return in_numpy.slopes(self.groups[group], lambda changed: self.losses(
+        {**self.groups, group: changed})[group])
 
 
 class OffPolicyLossTest(parameterized.TestCase, tf.test.TestCase):
@@ -430,7 +416,7 @@ class ImpalaLossTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllClose(
         loss.by_group['agent'], truth(net, net), rtol=1e-4, atol=1e-4)
     found = tape.gradient(loss.by_group['agent'], algorithm.groups['agent'])
-    for one, other in zip(found, _slopes(
+    for one, other in zip(found, in_numpy.slopes(
         net, lambda changed: truth(changed, net)), strict=True):
       self.assertAllClose(one, other, rtol=2e-3, atol=2e-3)
     self.assertAllEqual(found[2][:, 1], np.zeros([5]))

@@ -5,6 +5,7 @@ import functools
 import math
 
 from absl.testing import parameterized
+import in_numpy
 import numpy as np
 from scalable_agent.losses import mpo
 from scalable_agent.networks import distributions
@@ -30,12 +31,8 @@ def _known_policies():
   return online, target
 
 
-def _log_softmax(logits):
-  return logits - np.log(np.sum(np.exp(logits), -1, keepdims=True))
-
-
 def _log_priors(logits=_TARGET_LOGITS):
-  return _log_softmax(logits).T
+  return in_numpy.log_softmax(logits).T
 
 
 def _random(seed, *shape):
@@ -297,7 +294,7 @@ class MStepTest(_TestCase):
 
   def test_categorical_kls(self):
     online, target = _random(12, 2, _B, _J)
-    log_p, log_q = _log_softmax(target), _log_softmax(online)
+    log_p, log_q = in_numpy.log_softmax(target), in_numpy.log_softmax(online)
     self._assert_close(
         [sum(math.exp(log_p[b, j]) * (log_p[b, j] - log_q[b, j])
              for j in range(_J)) for b in range(_B)],

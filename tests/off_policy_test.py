@@ -11,6 +11,7 @@ import functools
 
 from absl.testing import parameterized
 import eager
+import in_numpy
 import numpy as np
 import pytest
 from scalable_agent import algorithms
@@ -142,10 +143,6 @@ def _softmax(x, axis=-1):
   return e / np.sum(e, axis, keepdims=True)
 
 
-def _take(values, actions):
-  return np.take_along_axis(values, actions[:, None], -1)[:, 0]
-
-
 def _normal_log_prob(x, mean, std):
   return np.sum(-0.5 * ((x - mean) / std)**2 - np.log(std)
                 - 0.5 * np.log(2 * np.pi), -1)
@@ -206,7 +203,7 @@ class _Truth:
     if self.actions.size:
       q_of = lambda net: _values(net, t.observation, t.action)
     else:
-      q_of = lambda net: _take(_values(net, t.observation), t.action)
+      q_of = lambda net: in_numpy.pick(_values(net, t.observation), t.action)
     q = np.array([q_of(net) for net in _networks(groups['critic'])])
     self.errors = (np.abs(np.min(q, 0) - y) if self.name == 'td3'
                    else np.mean(np.abs(q - y), 0))
@@ -218,14 +215,14 @@ class _Truth:
     q_t = _dense(self.targets, t.next_observation)
     chooser = (_dense(self.groups['agent'], t.next_observation)
                if settings.double_q else q_t)
-    value_t = _take(q_t, np.argmax(chooser, -1))
+    value_t = in_numpy.pick(q_t, np.argmax(chooser, -1))
     if settings.value_rescaling:
       value_t = np.sign(value_t) * (((np.sqrt(
           1 + .004 * (np.abs(value_t) + 1.001)) - 1) / .002)**2 - 1)
     y = t.reward + t.discount * value_t
     if settings.value_rescaling:
       y = np.sign(y) * (np.sqrt(np.abs(y) + 1) - 1) + .001 * y
-    q = _take(_dense(groups['agent'], t.observation), t.action)
+    q = in_numpy.pick(_dense(groups['agent'], t.observation), t.action)
     self.errors = np.abs(q - y)
     delta = settings.huber_delta or np.inf
     costs = [0.5 * e**2 if e <= delta else delta * (e - 0.5 * delta)
@@ -369,20 +366,10 @@ class _Truth:
           epsilon - kls(self.groups['policy'])[name]))
     return np.mean(next_q_t, 0), {'policy': policy, 'duals': dual}
 
-  def gradients(self, group, step=1e-6):
+  def gradients(self, group):
     """Returns the slopes of the loss of a group, one by one."""
-    gradients = []
-    for i, array in enumerate(self.groups[group]):
-      gradient = np.zeros_like(array)
-      for index in np.ndindex(array.shape):
-        found = []
-        for sign in (1, -1):
-          changed = [np.copy(x) for x in self.groups[group]]
-          changed[i][index] += sign * step
-          found.append(self.losses({**self.groups, group: changed})[group])
-        gradient[index] = (found[0] - found[1]) / (2 * step)
-      gradients.append(gradient)
-    return gradients
+    return in_numpy.slopes(self.groups[group], lambda changed: self.losses(
+        {**self.groups, group: changed})[group])
 
 
 class LossTest(parameterized.TestCase, tf.test.TestCase):
@@ -444,7 +431,7 @@ class LossTest(parameterized.TestCase, tf.test.TestCase):
   def test_logged_values_are_not_rescaled(self):
     algorithm, transitions = _make('rescaled'), _transitions('rescaled')
     network = [v.numpy() for v in algorithm.groups['agent']]
-    q = np.float64(_take(
+    q = np.float64(in_numpy.pick(
         _dense(network, transitions.observation), transitions.action))
     exact = np.sign(q) * (((np.sqrt(
         1 + .004 * (np.abs(q) + 1.001)) - 1) / .002)**2 - 1)

@@ -7,6 +7,7 @@ import hypothesis
 from hypothesis import strategies as st
 import numpy as np
 import replay_logs
+import replay_selectors_test
 from scalable_agent import replay as replay_lib
 from scalable_agent.experience import structs
 from scalable_agent.replay import steps
@@ -241,7 +242,7 @@ class ReplayOfStepsTest(parameterized.TestCase):
     self.assertLen(alive, 19 + 18)
     found, counts = np.unique(drawn.positions, return_counts=True)
     np.testing.assert_array_equal(found, np.sort(alive))
-    _check_counts(counts, np.full(len(alive), 1 / len(alive)))
+    replay_selectors_test.check_counts(counts, np.ones(len(alive)))
     # The transitions are those of the positions.
     again = replay_lib.NStep(0.5, 2)(
         replay.store, drawn.positions[3], np.random.default_rng(0))
@@ -260,16 +261,6 @@ class ReplayOfStepsTest(parameterized.TestCase):
     draws = [self._replay(seed).draw(2, 50).positions for seed in (1, 1, 2)]
     np.testing.assert_array_equal(draws[0], draws[1])
     self.assertTrue(np.any(draws[0] != draws[2]))
-
-
-def _check_counts(counts, probabilities):
-  """Chi-square: fails for one of 100,000 seeds if the draws are right."""
-  expected = np.sum(counts) * np.asarray(probabilities)
-  statistic = np.sum((counts - expected) ** 2 / expected)
-  freedom = len(expected) - 1
-  # Wilson and Hilferty's approximation.
-  cube = 1 - 2 / (9 * freedom) + 4.26 * np.sqrt(2 / (9 * freedom))
-  assert statistic < freedom * cube ** 3, (statistic, counts, expected)
 
 
 # See `mutations.py`.

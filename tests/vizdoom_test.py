@@ -13,6 +13,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import environment_contract
 import gymnasium
+import in_numpy
 import numpy as np
 import psutil
 import pytest
@@ -124,8 +125,8 @@ class VizdoomTest(parameterized.TestCase):
         structs.ArraySpec((height, width, 3), np.dtype(np.uint8)))
     frame = env.initial().observation[0]
     expected = np.einsum(
-        'hH,wW,HWc->hwc', _area_weights(120, height), _area_weights(160, width),
-        large.initial().observation[0])
+        'hH,wW,HWc->hwc', in_numpy.area_weights(120, height),
+        in_numpy.area_weights(160, width), large.initial().observation[0])
     # SDL rounds each pixel's share down.
     np.testing.assert_allclose(frame, expected, rtol=0, atol=4)
 
@@ -270,16 +271,6 @@ class _working_directory:
 
   def __exit__(self, *unused_exc_info):
     os.chdir(self._previous)
-
-
-def _area_weights(size, new_size):
-  """Share of each of `size` pixels in each new one, `[new_size, size]`."""
-  edges = np.linspace(0, size, new_size + 1)
-  pixels = np.arange(size)
-  overlaps = (np.minimum(edges[1:, None], pixels + 1)
-              - np.maximum(edges[:-1, None], pixels))
-  weights = np.clip(overlaps, 0, None)
-  return weights / weights.sum(axis=1, keepdims=True)
 
 
 # See `mutations.py`.
