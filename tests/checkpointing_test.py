@@ -110,6 +110,30 @@ def _damage(path, how):
     os.truncate(data if how == 'cut' else f'{path}.index', 10)
 
 
+class _Killed(Exception):
+  """Stands for the end of the process."""
+
+
+@contextlib.contextmanager
+def _killed_after(num_operations):
+  """Raises `_Killed` in place of the next operation on files."""
+  left = [num_operations]
+
+  def counted(function):
+    def call(*args, **kwargs):
+      left[0] -= 1
+      if left[0] < 0:
+        raise _Killed()
+      return function(*args, **kwargs)
+    return call
+
+  with mock.patch.object(os, 'replace', counted(os.replace)), \
+      mock.patch.object(os, 'remove', counted(os.remove)), \
+      mock.patch.object(tf.train.Checkpoint, 'write',
+                        counted(tf.train.Checkpoint.write)):
+    yield
+
+
 class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters('rmsprop', 'adam')
@@ -594,35 +618,19 @@ class CheckpointerTest(parameterized.TestCase, tf.test.TestCase):
   @pytest.mark.slow
   def test_kill_between_two_file_operations(self):
 
-    class Killed(Exception):
-      pass
-
     def run(logdir, num_operations):
       """Saves 1 to 4; returns the last save, and whether all of it was done."""
-      left = [num_operations]
-
-      def counted(function):
-        def call(*args, **kwargs):
-          left[0] -= 1
-          if left[0] < 0:
-            raise Killed()
-          return function(*args, **kwargs)
-        return call
-
       learner = _tiny_learner()
       checkpointer = checkpointing.Checkpointer(logdir, learner, 'agent')
       saved = None
-      with mock.patch.object(os, 'replace', counted(os.replace)), \
-          mock.patch.object(os, 'remove', counted(os.remove)), \
-          mock.patch.object(tf.train.Checkpoint, 'write',
-                            counted(tf.train.Checkpoint.write)):
-        try:
+      try:
+        with _killed_after(num_operations):
           for saved_next in range(1, 5):
             _step(learner)
             checkpointer.save()
             saved = saved_next
-        except Killed:
-          return saved, False
+      except _Killed:
+        return saved, False
       return saved, True
 
     parent = self.create_tempdir().full_path
@@ -917,9 +925,6 @@ class BestCheckpointTest(parameterized.TestCase):
   @pytest.mark.slow
   def test_kill_between_two_file_operations(self):
 
-    class Killed(Exception):
-      pass
-
     # Means of the updates of all parts, by number of the weights. A part begins
     # with the updates of a part before it, which a kill has undone.
     means = {number: mean for number, mean in (
@@ -928,32 +933,19 @@ class BestCheckpointTest(parameterized.TestCase):
     parts = [(0, (10, 20, 30, 40)), (11, (21, 31, 41, 51, 61))]
 
     def run(part, num_operations):
-      left = [num_operations]
-
-      def counted(function):
-        def call(*args, **kwargs):
-          left[0] -= 1
-          if left[0] < 0:
-            raise Killed()
-          return function(*args, **kwargs)
-        return call
-
       first, numbers = part
       learner = _tiny_learner(first)
       # Both parts find weights to keep after 40 updates.
       learner.num_updates = 0
       offered = []
-      with mock.patch.object(os, 'replace', counted(os.replace)), \
-          mock.patch.object(os, 'remove', counted(os.remove)), \
-          mock.patch.object(tf.train.Checkpoint, 'write',
-                            counted(tf.train.Checkpoint.write)):
-        try:
+      try:
+        with _killed_after(num_operations):
           best = self._best(learner)
           for number in numbers:
             self._offer(best, learner, means[number])
             offered.append(number)
-        except Killed:
-          return offered, False
+      except _Killed:
+        return offered, False
       return offered, True
 
     parent = self.logdir
