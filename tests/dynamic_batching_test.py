@@ -8,6 +8,7 @@ import time
 from unittest import mock
 
 from absl.testing import parameterized
+import in_process
 import numpy as np
 import pytest
 from scalable_agent.acting import dynamic_batching
@@ -23,12 +24,7 @@ def _add_and_count(a, b):
 
 class _TestCase(parameterized.TestCase, tf.test.TestCase):
 
-  def in_thread(self, fn, *args):
-    """Calls `fn` in a thread of its own; returns a future."""
-    executor = futures.ThreadPoolExecutor(1)
-    future = executor.submit(fn, *args)
-    executor.shutdown(wait=False)
-    return future
+  in_thread = staticmethod(in_process.in_thread)
 
   def batched(self, *args, **kwargs):
     """Returns `batch_fn_with_options`, closed at the end of the test."""

@@ -1,9 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the lines before the first update, and of the last lines."""
 
-import contextlib
 import dataclasses
-import io
 import json
 import os
 import re
@@ -13,6 +11,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import in_process
 import numpy as np
 from scalable_agent import errors
 from scalable_agent import experiment
@@ -28,12 +27,6 @@ from scalable_agent.settings import config as config_lib
 
 def _config(**settings):
   return config_lib.Config(level_name='CartPole-v1', **settings)
-
-
-def _printed(function, *args):
-  with contextlib.redirect_stdout(io.StringIO()) as out:
-    function(*args)
-  return out.getvalue()
 
 
 _FRAMES = structs.ArraySpec((72, 96, 3), np.dtype(np.uint8))
@@ -71,7 +64,8 @@ class StartTest(absltest.TestCase):
     actors = mock.Mock(num_groups=2)
     actors.spec = structs.EnvironmentSpec(_VECTOR, structs.ActionSpec((2,)), 1)
     actors.counts.return_value = {}
-    return _printed(messages.print_start, config, config, before, actors, 1)
+    return in_process.printed(
+        messages.print_start, config, config, before, actors, 1)
 
   def test_the_default_length_is_said(self):
     line = 'The training has 1,000,000,000 frames by default'
@@ -121,14 +115,15 @@ class FirstUpdateTest(parameterized.TestCase):
     say = messages.waiting(
         _config(batch_size=20, unroll_length=100, num_action_repeats=2,
                 progress_secs=1e-9), learner, actors, num_learners=3)
-    self.assertEqual(_printed(say), '3,600 of 4,000 frames collected for the '
-                     'first update.\n')
+    self.assertEqual(
+        in_process.printed(say),
+        '3,600 of 4,000 frames collected for the first update.\n')
     actors.num_steps = lambda: 800
-    self.assertStartsWith(_printed(say), '4,000 of 4,000 frames')
+    self.assertStartsWith(in_process.printed(say), '4,000 of 4,000 frames')
     learner.num_updates = 1
-    self.assertEmpty(_printed(say))
+    self.assertEmpty(in_process.printed(say))
     learner.num_updates = 0
-    self.assertEmpty(_printed(messages.waiting(
+    self.assertEmpty(in_process.printed(messages.waiting(
         _config(progress_secs=1e9), learner, actors, 1)))
 
   @parameterized.parameters(False, True)
@@ -201,7 +196,7 @@ class NextTest(absltest.TestCase):
 
   def _next(self, program='/x/experiment.py', only_here=False):
     with mock.patch.object(sys, 'argv', [program]):
-      return _printed(messages.print_next, self.logdir, only_here)
+      return in_process.printed(messages.print_next, self.logdir, only_here)
 
   def test_without_evaluations(self):
     self.assertEqual(self._next(), (

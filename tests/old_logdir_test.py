@@ -4,13 +4,12 @@
 `old_logdir` was written by that version: memory, mlp, 20 updates, 200 frames.
 """
 
-import contextlib
 import dataclasses
-import io
 import os
 import shutil
 
 from absl.testing import absltest
+import in_process
 import pytest
 from scalable_agent.modes import test
 from scalable_agent.runs import training
@@ -30,11 +29,6 @@ class OldLogdirTest(absltest.TestCase):
     self.config = dataclasses.replace(
         config_lib.trained_with(self.logdir), logdir=self.logdir)
 
-  def _printed(self, function, config):
-    with contextlib.redirect_stdout(io.StringIO()) as stdout:
-      function(config)
-    return stdout.getvalue()
-
   def test_training_goes_on(self):
     self.assertEqual(self.config.level_name, 'memory')
     self.assertEqual(self.config.agent, 'mlp')
@@ -45,7 +39,7 @@ class OldLogdirTest(absltest.TestCase):
           (update.learner.num_updates, update.learner.num_env_frames,
            float(update.scalars['learning_rate'])))])
 
-    output = self._printed(train, dataclasses.replace(
+    output = in_process.printed(train, dataclasses.replace(
         self.config, total_environment_frames=400))
     self.assertIn('ckpt-20, 200 frames', output)
     self.assertEqual([(n, f) for n, f, _ in updates],
@@ -54,7 +48,7 @@ class OldLogdirTest(absltest.TestCase):
     self.assertAlmostEqual(updates[0][2], 0.00048 / 2, places=9)
 
   def test_it_is_tested_and_drawn(self):
-    output = self._printed(test.test, dataclasses.replace(
+    output = in_process.printed(test.test, dataclasses.replace(
         self.config, mode='test', test_num_episodes=2))
     self.assertIn('after 200 frames', output)
     [level] = plotting.read_curves(self.logdir)

@@ -8,6 +8,7 @@ from unittest import mock
 
 from absl.testing import parameterized
 import counting_agent
+import in_process
 import numpy as np
 import pytest
 from scalable_agent import environments
@@ -138,12 +139,7 @@ class _RecordingPolicy(policies.AgentPolicy):
 
 class SharedPolicyTest(tf.test.TestCase, parameterized.TestCase):
 
-  def in_thread(self, fn, *args):
-    """Calls `fn` in a thread of its own; returns a future."""
-    executor = futures.ThreadPoolExecutor(1)
-    future = executor.submit(fn, *args)
-    executor.shutdown(wait=False)
-    return future
+  in_thread = staticmethod(in_process.in_thread)
 
   def _shared(self, policy, *args, **kwargs):
     shared = policies.SharedPolicy(

@@ -18,6 +18,7 @@ import weakref
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import in_process
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
@@ -446,11 +447,7 @@ class LogTest(parameterized.TestCase):
                        notes=[])
     one._progress, one._clipping = mock.Mock(), mock.Mock(return_value=[])
 
-    def output(function, *args):
-      with contextlib.redirect_stdout(io.StringIO()) as out:
-        function(*args)
-      return out.getvalue()
-
+    output = in_process.printed
     # Nothing is known of the speed before and in the first one with steps.
     for notes in [], ['note']:
       update.notes = notes
