@@ -38,8 +38,8 @@ _MAX_LOG_RHO = 20.0
 _MAX_TARGET_WEIGHT = 2.0
 
 
-class Appo:
-  """The loss of APPO; implements `base.Algorithm` with the group `agent`."""
+class Appo(base.Algorithm):
+  """The loss of APPO; the only group is `agent`."""
 
   def __init__(self, agent: agents.Agent, settings: sections.ImpalaSettings,
                scale: float = 1.0,
@@ -53,8 +53,6 @@ class Appo:
     self.agent = agent
     self.groups: dict[str, list[tf.Variable]] = {
         'agent': agent.trainable_variables}
-    self.delayed: tuple[str, ...] = ()
-    self.delay = 1
     self.target_policy = target_policy
     self.targets: list[tf.Variable] = (
         target_policy.variables if target_policy else [])
@@ -112,10 +110,6 @@ class Appo:
     return self._sum(
         seen, log_rhos, advantages, errors, are_set, means)._replace(
             targets=vs if self.agent.returns else None)
-
-  def after_update(self, groups: Collection[str],
-                   progress: base.Progress) -> None:
-    """Does nothing: the learner moves the target policy."""
 
   def _sum(self, seen: base.Evaluated, log_rhos: tf.Tensor,
            advantages: tf.Tensor, errors: tf.Tensor,

@@ -62,15 +62,16 @@ class Algorithm(Protocol):
   Attributes:
     agent: the agent that acts. The learner publishes the agent's variables.
     groups: variables that the losses change, by name of the group.
-    delayed: names of groups that learn only in every `delay`-th update.
+    delayed: names of groups that learn only in every `delay`-th update; none
+      by default.
     delay: number of updates.
     targets: variables that no loss changes, such as target networks. The
       learner saves but never publishes `targets`.
   """
   agent: agents.Agent
   groups: dict[str, list[tf.Variable]]
-  delayed: tuple[str, ...]
-  delay: int
+  delayed: tuple[str, ...] = ()
+  delay: int = 1
   targets: list[tf.Variable]
 
   def loss(self, data: structs.Nest, importance_weights: tf.Tensor | None,
@@ -87,8 +88,10 @@ class Algorithm(Protocol):
   def after_update(self, groups: Collection[str], progress: Progress) -> None:
     """Updates targets and exploration; called within a `tf.function`.
 
-    `groups` learned. The counts of `progress` contain this update.
+    `groups` learned. The counts of `progress` contain this update. The default
+    does nothing.
     """
+    del groups, progress
 
 
 def memory_group(agent: agents.Agent) -> dict[str, list[tf.Variable]]:

@@ -19,8 +19,8 @@ from scalable_agent.settings import sections
 import tensorflow as tf
 
 
-class Ddpg:
-  """Implements `base.Algorithm`: `critic`, `policy`, perhaps `memory`."""
+class Ddpg(base.Algorithm):
+  """Groups `critic`, `policy`, and `memory` with an LSTM."""
 
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
@@ -30,8 +30,6 @@ class Ddpg:
         **base.memory_group(self.agent),
         'critic': self._critics.variables,
         'policy': self.agent.head_variables}
-    self.delayed: tuple[str, ...] = ()
-    self.delay = 1
     self._target = base.Target(make_agent(), self.agent)
     self.targets: list[tf.Variable] = [
         *self._target.variables, *self._critics.targets]

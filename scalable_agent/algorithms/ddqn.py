@@ -29,8 +29,8 @@ from scalable_agent.settings import sections
 import tensorflow as tf
 
 
-class Ddqn:
-  """Implements `base.Algorithm` with the group `agent`."""
+class Ddqn(base.Algorithm):
+  """The only group is `agent`."""
 
   def __init__(self, make_agent: base.MakeAgent,
                settings: sections.OffPolicySettings, exploration_frames: float):
@@ -41,8 +41,6 @@ class Ddqn:
     self.agent = make_agent()
     self.groups: dict[str, list[tf.Variable]] = {
         'agent': self.agent.trainable_variables}
-    self.delayed: tuple[str, ...] = ()
-    self.delay = 1
     self._target = base.Target(make_agent(), self.agent)
     self.targets: list[tf.Variable] = list(self._target.variables)
     self._settings = settings

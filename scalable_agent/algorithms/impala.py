@@ -37,8 +37,8 @@ import tensorflow as tf
 _EPSILON = 1e-6
 
 
-class Impala:
-  """The loss of IMPALA; implements `base.Algorithm` with the group `agent`."""
+class Impala(base.Algorithm):
+  """The loss of IMPALA; the only group is `agent`."""
 
   def __init__(self, agent: agents.Agent, settings: sections.ImpalaSettings,
                scale: float = 1.0):
@@ -50,8 +50,6 @@ class Impala:
     self.agent = agent
     self.groups: dict[str, list[tf.Variable]] = {
         'agent': agent.trainable_variables}
-    self.delayed: tuple[str, ...] = ()
-    self.delay = 1
     self.targets: list[tf.Variable] = []
     self._settings = settings
     self._scale = scale
@@ -89,10 +87,6 @@ class Impala:
         terms[1] if has_levels else returns.vs - baseline), axis=0)
     return base.Loss({'agent': sums['total_loss']}, sums, means, errors,
                      returns.vs if self.agent.returns else None)
-
-  def after_update(self, groups: Collection[str],
-                   progress: base.Progress) -> None:
-    """Does nothing, since there are no targets."""
 
   def _losses(self, log_probs: tf.Tensor, entropies: tf.Tensor,
               advantages: tf.Tensor, errors: tf.Tensor,

@@ -22,7 +22,7 @@ from scalable_agent.settings import sections
 import tensorflow as tf
 
 
-class Mpo:
+class Mpo(base.Algorithm):
   """Groups `critic`, `policy`, `duals`, and `memory` with an LSTM."""
 
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
@@ -53,8 +53,6 @@ class Mpo:
         'critic': self._critics.variables,
         'policy': self.agent.head_variables,
         'duals': list(self._duals.values())}
-    self.delayed: tuple[str, ...] = ()
-    self.delay = 1
     self.targets: list[tf.Variable] = [
         *self._target.variables, *self._critics.targets]
 

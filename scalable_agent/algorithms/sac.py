@@ -28,7 +28,7 @@ from scalable_agent.settings import sections
 import tensorflow as tf
 
 
-class Sac:
+class Sac(base.Algorithm):
   """Groups `critic`, `policy`, `temperature`, and `memory` with an LSTM."""
 
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
@@ -44,8 +44,6 @@ class Sac:
         'critic': self._critics.variables,
         'policy': self.agent.head_variables,
         'temperature': [self._log_temperature]}
-    self.delayed: tuple[str, ...] = ()
-    self.delay = 1
     # The policy has no target, but the memory of the critics has one. The copy
     # of the policy's head is not read; checkpoints have the copy.
     self._target = (base.Target(make_agent(), self.agent)

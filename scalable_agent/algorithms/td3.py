@@ -23,8 +23,8 @@ from scalable_agent.settings import sections
 import tensorflow as tf
 
 
-class Td3:
-  """Implements `base.Algorithm`: `critic`, `policy`, perhaps `memory`."""
+class Td3(base.Algorithm):
+  """Groups `critic`, `policy`, and `memory` with an LSTM."""
 
   def __init__(self, make_agent: base.MakeAgent, make_critic: base.MakeCritic,
                settings: sections.OffPolicySettings):
@@ -35,7 +35,7 @@ class Td3:
         **base.memory_group(self.agent),
         'critic': self._critics.variables,
         'policy': self.agent.head_variables}
-    self.delayed: tuple[str, ...] = ('policy',)
+    self.delayed = ('policy',)
     self.delay = settings.policy_delay
     self._target = base.Target(make_agent(), self.agent)
     self.targets: list[tf.Variable] = [
