@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import unittest
 from unittest import mock
 
 from absl.testing import absltest
@@ -46,6 +45,7 @@ from scalable_agent.distributed import remote_actors
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CLUSTER: list[cluster_utils.Cluster] = []
+_STATE = contextlib.ExitStack()  # What is put back with the last test.
 
 
 def _start_cluster():
@@ -53,9 +53,10 @@ def _start_cluster():
   if _CLUSTER:
     return
   # Workers get the environment variables of their node.
-  patch = mock.patch.dict(os.environ)
-  patch.start()
-  unittest.addModuleCleanup(patch.stop)
+  _STATE.enter_context(mock.patch.dict(os.environ))
+  # ray's nodes set handlers, which processes of later tests would inherit.
+  _STATE.callback(
+      signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
   os.environ['PYTHONPATH'] = os.pathsep.join(
       [os.path.dirname(os.path.abspath(__file__)),
        *filter(None, [os.environ.get('PYTHONPATH')])])
@@ -63,9 +64,6 @@ def _start_cluster():
       initialize_head=True,
       head_node_args={'num_cpus': 2, 'object_store_memory': 100_000_000})
   cluster.add_node(num_cpus=2, object_store_memory=100_000_000)
-  # ray sets a handler of its own, which processes of later tests would inherit.
-  unittest.addModuleCleanup(
-      signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
   ray.init(address=cluster.address, log_to_driver=False)
   _CLUSTER.append(cluster)
 
@@ -74,6 +72,7 @@ def tearDownModule():
   ray.shutdown()
   for cluster in _CLUSTER:
     cluster.shutdown()
+  _STATE.close()
 
 
 def _config(**kwargs):
