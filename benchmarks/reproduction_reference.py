@@ -45,7 +45,8 @@ def window_frames(num_env_frames: int) -> int:
 def key(directory: pathlib.Path) -> Row:
   """Returns what identifies a run: level, network, batch size and seed."""
   config = reproduction.settings(directory)
-  network = config.agent + (' + LSTM' if config.use_lstm else '')
+  network = config.agent + (
+      f' + {config.core.upper()}' if config.use_lstm else '')
   return {'level': config.level_name, 'network': network,
           'batch_size': str(config.batch_size), 'seed': str(config.seed)}
 

@@ -67,7 +67,8 @@ WORDS = {
         'time limit', 'TimeLimit'),
     'new_network.md': (
         'custom network', 'custom policy', 'feature extractor', 'CNN',
-        'architecture', 'pretrained network', 'transfer learning'),
+        'architecture', 'pretrained network', 'transfer learning', 'GRU',
+        'RNN', 'custom memory', 'transformer'),
     'recipes.md': (
         'hyperparameters', 'zoo', 'tuned', 'benchmark', 'own environment'),
     'runs.md': (

@@ -146,13 +146,14 @@ class CoreTest(tf.test.TestCase, parameterized.TestCase):
   def test_states_and_outputs_are_float32_in_any_type(self):
     with layers.state_of_caller_kept():
       layers.set_compute_dtype('bfloat16')
-      core = _core('gru')
+      core, gru = _core('fake_cores:Minimal'), _core('gru')
     for num_steps in 1, 3:
       outputs, [state] = core(*_data(core, num_steps))
       self.assertEqual([outputs.dtype, state.dtype], [tf.float32] * 2)
-    rounded = core._cell(*map(tf.constant, _data(core, 1)[:1][0]),
-                         [tf.zeros([5, 6])])[0]
-    self.assertEqual(rounded.dtype, tf.bfloat16)
+    cell_output = lambda core: core._cell(
+        tf.zeros([5, 4]), [tf.zeros([5, 6])])[0]
+    self.assertEqual(cell_output(core).dtype, tf.bfloat16)
+    self.assertEqual(cell_output(gru).dtype, tf.float32)
 
   def test_seeds_make_weights(self):
     one, same, other = (
@@ -191,13 +192,16 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
       ('nothing', '^fake_cores:nothing of --core must return a Keras layer or '
                   'model, not NoneType.$'),
       ('dense', '^fake_cores:dense of --core must return a Keras cell, such as '
-                r'tf.keras.layers.GRUCell\(units\), but a Dense has no '
-                'state_size.$'),
-      ('Ones', '^The cell of fake_cores:Ones has an initial state other than '
-               'zeros, but memories begin with zeros.$'),
+                r'tf.keras.layers.GRUCell\(units\), but returned a Dense.$'),
+      ('whole_layer', 'but returned a GRU.$'),
+      ('Ones', '^The initial state of the cell of fake_cores:Ones must be '
+               'zeros: an array of floats, or a list or tuple of such'),
+      ('Whole', '^The initial state of the cell of fake_cores:Whole must be'),
+      ('Named', '^The initial state of the cell of fake_cores:Named must be'),
       ('Grows', '^The cell of fake_cores:Grows has a state of the shapes '
-                r'\[\[2, 6\]\] before a step and \[\[2, 12\]\] after the step: '
-                'they must be equal.$'),
+                r'\[\[2, 6\]\] before a step, and \[\[2, 12\]\] after the '
+                'step: floats of the same shapes are needed.$'),
+      ('Complex', r'\[\[2, 6\]\] before a step, and \[\] after the step'),
       ('ThreeAxes', '^The cell of fake_cores:ThreeAxes must put out features, '
                     r'float \[2, F\], for 2 environments, not float32 '
                     r'\[1, 2, 6\].$'),
@@ -254,17 +258,20 @@ class SettingsTest(parameterized.TestCase):
 class RunTest(tf.test.TestCase, parameterized.TestCase):
 
   @parameterized.parameters(
-      ('impala', 'gru'), ('impala', 'fake_cores:last_inputs'),
-      ('appo', 'fake_cores:stacked'), ('ddqn', 'fake_cores:last_inputs'),
-      ('sac', 'fake_cores:stacked'))
-  def test_a_run_learns_and_goes_on(self, algorithm, core):
-    settings = dict(level_name='memory', algorithm=algorithm, use_lstm=True,
-                    core=core, lstm_units=5, num_actors=2, unroll_length=4,
-                    xla='none', logdir=self.create_tempdir().full_path)
-    settings |= dict(
+      dict(algorithm='impala', core='gru', compute_dtype='bfloat16'),
+      dict(algorithm='impala', core='fake_cores:last_inputs',
+           dynamic_batching=True, num_actor_groups=2, xla='none'),
+      dict(algorithm='appo', core='fake_cores:stacked', xla='all'),
+      dict(algorithm='ddqn', core='gru', xla='all'),
+      dict(algorithm='mpo', core='fake_cores:last_inputs', xla='none'),
+      dict(algorithm='sac', core='fake_cores:stacked', xla='none'))
+  def test_a_run_learns_and_goes_on(self, algorithm, **settings):
+    settings |= dict(level_name='memory', algorithm=algorithm, use_lstm=True,
+                     lstm_units=5, num_actors=2, unroll_length=4,
+                     logdir=self.create_tempdir().full_path)
+    settings |= dict(batch_size=2) if algorithm in ('impala', 'appo') else dict(
         hidden_sizes='8', sequence_length=4, batch_size=4, burn_in_steps=2,
-        min_replay_steps=16) if algorithm in ('ddqn', 'sac') else dict(
-            batch_size=2)
+        min_replay_steps=16)
     weights = []
     for num_frames in 80, 160:
       training.train(
@@ -301,6 +308,8 @@ MUTATIONS = (
          catches='test_states_and_outputs_are_float32_in_any_type', rows=(
         ('outputs of the cell', 'return to_float(output), tuple',
          'return output, tuple'),
+        ('a GRU in bfloat16', "dtype='float32'), name)",
+         'dtype=None), name)'),
     )),
     dict(file='networks/cores', catches='test_seeds_make_weights', rows=(
         ('kernels of the global seed', 'GlorotUniform(seed)',

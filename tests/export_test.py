@@ -66,6 +66,8 @@ _SETTINGS = {
                    unroll_length=2, burn_in_steps=1, min_replay_steps=8),
     'cell': dict(level_name='CartPole-v1', use_lstm=True, lstm_units=5,
                  core='fake_cores:stacked'),
+    'window': dict(level_name='CartPole-v1', use_lstm=True,
+                   core='fake_cores:last_inputs'),
 }
 
 
@@ -290,7 +292,8 @@ class ExportTest(parameterized.TestCase):
     np.testing.assert_allclose(
         found['greedy_action'], scale * action, rtol=1e-5)
     self.assertEqual('greedy_baseline' in found, name in (
-        'recurrent', 'words', 'normalised', 'passes', 'cell'))
+        'recurrent', 'words', 'normalised', 'passes', 'cell',
+        'window'))
     if 'greedy_baseline' in found:
       np.testing.assert_allclose(
           found['greedy_baseline'], expected.baseline[0], rtol=1e-5, atol=1e-6)

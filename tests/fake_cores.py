@@ -55,6 +55,10 @@ def dense(units):
   return tf.keras.layers.Dense(units)
 
 
+def whole_layer(units):
+  return tf.keras.layers.GRU(units)
+
+
 def with_dropout(units):
   return tf.keras.layers.GRUCell(units, recurrent_dropout=.5)
 
@@ -80,6 +84,25 @@ class Ones(Minimal):
 
   def get_initial_state(self, batch_size=None):
     return [tf.ones([batch_size, self.state_size])]
+
+
+class Whole(Minimal):
+
+  def get_initial_state(self, batch_size=None):
+    return [tf.zeros([batch_size, self.state_size], tf.int32)]
+
+
+class Named(Minimal):
+
+  def get_initial_state(self, batch_size=None):
+    return {'mean': tf.zeros([batch_size, self.state_size])}
+
+
+class Complex(Minimal):
+
+  def call(self, inputs, states):
+    output, [state] = super().call(inputs, states)
+    return output, [tf.complex(state, state)]
 
 
 class Grows(Minimal):

@@ -85,7 +85,7 @@ class LoadedAgent:
       reward: float `[E]` or scalar, the rewards of the previous actions. Only
         agents with `use_last_action_reward` use rewards.
       done: bool `[E]` or scalar, whether `observation` begins an episode. Only
-        agents with an LSTM use `done`.
+        agents with a memory use `done`.
       greedy: whether to take the best known actions. None means
         `config.test_greedy`, as in test mode.
       normalised: whether to return actions in the form of agents, `[E, ...]` of

@@ -22,23 +22,24 @@ class CellCore(tf.keras.layers.Layer):
   policy.
   """
 
-  def __init__(self, cell: tf.keras.layers.Layer, name_of_user: str = ''):
+  def __init__(self, cell: tf.keras.layers.Layer, maker: str):
     """Makes a core of a cell, such as a `tf.keras.layers.GRUCell`.
 
-    The user's function `name_of_user`, if any, made the cell; the call that
-    makes the variables then raises ConfigError for a cell that does not fit.
+    `maker` is the value of --core. This call, and the call that makes the
+    variables, raise ConfigError for a cell that does not fit.
     """
     # Automatic casts would also cast the state, which stays float32.
     super().__init__(autocast=False)
     self._cell = cell
-    self._name_of_user = name_of_user
+    self._maker = maker
     state = tf.keras.layers.RNN(cell).get_initial_state(1)
-    if any(tf.reduce_any(part != 0) for part in tf.nest.flatten(state)):
+    parts = tf.nest.flatten(state)
+    if not all(tf.is_tensor(part) and part.dtype.is_floating
+               and not tf.reduce_any(part != 0) for part in parts):
       raise errors.ConfigError(
-          f'The cell of {name_of_user} has an initial state other than zeros, '
-          'but memories begin with zeros.')
-    self._shapes = tuple(tuple(part.shape[1:])
-                         for part in tf.nest.flatten(state))
+          f'The initial state of the cell of {maker} must be zeros: an array '
+          'of floats, or a list or tuple of such arrays.')
+    self._shapes = tuple(tuple(part.shape[1:]) for part in parts)
     # Keras would wrap the lists of an attribute.
     self._pack = functools.partial(
         tf.nest.pack_sequence_as, tf.nest.map_structure(lambda _: 0, state))
@@ -50,26 +51,20 @@ class CellCore(tf.keras.layers.Layer):
 
   def build(self, inputs_shape: tf.TensorShape, *unused_shapes: object) -> None:
     """Makes the variables for inputs of the shape `[T, B, I]`."""
-    inputs, state = tf.zeros([2, inputs_shape[-1]]), self.initial_state(2)
-    if not self._name_of_user:
-      output, _ = self._cell(inputs, self._pack(state))
-    else:
-      with user_code.errors_explained(f'{self._name_of_user} of --core'):
-        output, next_state = self._cell(inputs, self._pack(state))
-        self._check(output, tf.nest.flatten(next_state))
+    who = f'The cell of {self._maker}'
+    with user_code.errors_explained(f'{self._maker} of --core'):
+      output, state = self._cell(
+          tf.zeros([2, inputs_shape[-1]]), self._pack(self.initial_state(2)))
+      user_layers.check_features(output, who, 'environments')
+      shapes = [list(part.shape) for part in tf.nest.flatten(state)
+                if part.dtype.is_floating]
+      expected = [[2, *shape] for shape in self._shapes]
+      if shapes != expected:
+        raise errors.ConfigError(
+            f'{who} has a state of the shapes {expected} before a step, and '
+            f'{shapes} after the step: floats of the same shapes are needed.')
+      user_layers.check(self._cell, 'cell', self._maker, 'core')
     self._num_outputs = output.shape[-1]
-
-  def _check(self, output: object, state: list[object]) -> None:
-    """Raises ConfigError if results for two environments do not fit."""
-    who = f'The cell of {self._name_of_user}'
-    user_layers.check_features(output, who, 'environments')
-    shapes = [list(getattr(part, 'shape', [])) for part in state]
-    expected = [[2, *shape] for shape in self._shapes]
-    if shapes != expected:
-      raise errors.ConfigError(
-          f'{who} has a state of the shapes {expected} before a step and '
-          f'{shapes} after the step: they must be equal.')
-    user_layers.check(self._cell, 'cell', self._name_of_user, 'core')
 
   def initial_state(self, batch_size: int) -> structs.State:
     """Returns zeros, a tuple of float32 `[batch_size, ...]`."""
@@ -118,15 +113,18 @@ def make(name: str, units: int, seed: layers.Seed) -> Core:
   if name == 'lstm':
     return layers.LSTM(units, seed)
   if name == 'gru':
+    # Small changes of a state would be lost in bfloat16.
     return CellCore(tf.keras.layers.GRUCell(
         units, kernel_initializer=tf.keras.initializers.GlorotUniform(seed),
-        recurrent_initializer=tf.keras.initializers.Orthogonal(seed=seed)))
+        recurrent_initializer=tf.keras.initializers.Orthogonal(seed=seed),
+        dtype='float32'), name)
   make_cell = user_code.load(name, 'core')
   with user_code.errors_explained(f'{name} of --core'):
     cell = user_layers.check_type(make_cell(units), name, 'core')
-    if not hasattr(cell, 'state_size'):
+    if (not hasattr(cell, 'state_size')
+        or isinstance(cell, tf.keras.layers.RNN)):  # Also has a size.
       raise errors.ConfigError(
           f'{name} of --core must return a Keras cell, such as '
-          'tf.keras.layers.GRUCell(units), but a '
-          f'{type(cell).__name__} has no state_size.')
+          'tf.keras.layers.GRUCell(units), but returned a '
+          f'{type(cell).__name__}.')
     return CellCore(cell, name)

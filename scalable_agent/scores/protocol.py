@@ -26,9 +26,9 @@ _ATARI_RECIPE = dict(
     learning_rate=0.0006, epsilon=0.01, **_COMMON_RECIPE)
 # The paper searched for the other settings, or adapted them during training.
 _DMLAB_RECIPE = dict(
-    agent='deep', use_lstm=True, use_last_action_reward=True,
-    use_instruction=True, width=96, height=72, unroll_length=100,
-    reward_clipping='soft_asymmetric', **_COMMON_RECIPE)
+    agent='deep', use_lstm=True, core='lstm', lstm_units=256,
+    use_last_action_reward=True, use_instruction=True, width=96, height=72,
+    unroll_length=100, reward_clipping='soft_asymmetric', **_COMMON_RECIPE)
 
 
 def training_remarks(

@@ -112,7 +112,7 @@ class AgentSettings(Section):
       'for an update of the deep network on an H100. On a CPU with '
       'AVX512_BF16, the deep network trained 1.7 times as fast, the shallow '
       'network 1.1 times; on others, bfloat16 may be slower. Weights, the '
-      'state of the LSTM, V-trace and losses are always float32.',
+      'state of the LSTM, the GRU, V-trace and losses are always float32.',
       choices=('float32', 'bfloat16'))
   xla: str = setting(
       'auto',
