@@ -177,7 +177,7 @@ class OtherWordsTest(parameterized.TestCase):
       ('lr', '--learning_rate?'), ('num-envs', '--num_actors?'),
       ('alpha', '--initial_temperature and'), ('actor_lr', '--learning_rate?'),
       ('reward_scale_factor', '--reward_scale?'),
-      ('frame_stack', 'code of other environments must stack frames'),
+      ('frame_stack', 'code of other environments must stack vectors, or grey'),
       ('algo', '--algorithm?'), ('ppo.gae_lambda', '--lambda_?'),
       ('nocuda', ': a GPU is used if TensorFlow finds one.'),
       ('log_std_init', '--initial_scale (a standard deviation, '),

@@ -145,7 +145,7 @@ _ADVICE = {
     '--deterministic': 'torch_deterministic reproducible',
     '--ray_address': 'num_nodes ray head_address',
     'Atari games have four frames, and code of other environments must stack '
-    'frames (gymnasium.wrappers.FrameStackObservation)':
+    'vectors, or grey frames (gymnasium.wrappers.FrameStackObservation)':
         'frame_stack framestack num_stack n_stack env_framestack',
     'this program trains one agent; examples/pbt.py has population based '
     'training': 'with_pbt num_policies',
