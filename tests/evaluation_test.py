@@ -20,6 +20,7 @@ from scalable_agent.acting import policies
 from scalable_agent.experience import structs
 from scalable_agent.modes import test
 from scalable_agent.runs import checkpoint_files
+from scalable_agent.runs import earlier
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import setup
 from scalable_agent.runs import training
@@ -522,12 +523,12 @@ class TrainingTest(parameterized.TestCase):
         self.create_tempfile(
             os.path.join(self.logdir, 'best', f'ckpt-{number}.{suffix}'))
       with mock.patch.object(evaluation, 'Evaluator', side_effect=_Enough), \
-          mock.patch.object(setup, 'print', create=True) as say, \
+          mock.patch.object(earlier, 'print', create=True) as say, \
           self.assertRaises(_Enough):
         self._train(eval_every_frames=1)
-      aside = os.path.join(self.logdir, f'best-{number}')
-      self.assertIn(f'renamed to {aside}.', str(say.call_args_list))
-      self.assertIn(f'ckpt-{number}.index', os.listdir(aside))
+      aside = os.path.join(self.logdir, f'earlier-{number}')
+      self.assertIn(f'Moved to {aside}: best, of', str(say.call_args_list))
+      self.assertIn(f'ckpt-{number}.index', os.listdir(f'{aside}/best'))
       self.assertNoCommonElements(
           ['ckpt-1.index', 'ckpt-2.index'],
           os.listdir(os.path.join(self.logdir, 'best')))
@@ -585,18 +586,23 @@ class TrainingTest(parameterized.TestCase):
       self.assertEqual(on_disk[-1][name], (size, size))
     self.assertNotEmpty(episodes_csv.read(self.logdir))
 
-  def test_evaluations_of_a_training_without_a_checkpoint_do_not_count(self):
+  def test_results_of_a_training_without_a_checkpoint_do_not_count(self):
     self.logdir = self.create_tempdir().full_path
     evaluations.start(self.logdir, 0)
     evaluations.append(
         self.logdir, evaluations.Evaluation(1000, 10, 9., (5., 5.)))
-    self.create_tempfile(os.path.join(self.logdir, 'best', 'ckpt-1.index'))
+    of_tests = [f'scores-1000-{number}.{end}' for number in (1, 12)
+                for end in ('json', 'csv', 'md')]
+    kept = ['scores-2_agents-1.json', 'scores-mine.md']
+    for name in [os.path.join('best', 'ckpt-1.index'), *of_tests, *kept]:
+      self.create_tempfile(os.path.join(self.logdir, name))
     self._train(total_environment_frames=60, unroll_length=10, use_lstm=False,
                 eval_num_episodes=10)
-    self.assertContainsSubset(
-        ['best-1', 'evaluations-1.csv'], os.listdir(self.logdir))
-    self.assertNoCommonElements(
-        ['best', 'evaluations.csv'], os.listdir(self.logdir))
+    moved = ['best', 'evaluations.csv', *of_tests]
+    self.assertCountEqual(
+        os.listdir(os.path.join(self.logdir, 'earlier-1')), moved)
+    self.assertContainsSubset(kept, os.listdir(self.logdir))
+    self.assertNoCommonElements(moved, os.listdir(self.logdir))
 
   @parameterized.parameters((KeyboardInterrupt(), False), (None, True))
   def test_a_signal_while_games_are_played(self, error, is_stopped):
@@ -675,7 +681,15 @@ MUTATIONS = (
     dict(file='runs/setup',
          catches='test_the_best_of_a_training_without_a_checkpoint', rows=(
         ('the best of an earlier training counts',
-         'elif collectives.rank == 0:\n    _put', 'elif False:\n    _put'),
+         'elif collectives.rank == 0:\n    earlier.',
+         'elif False:\n    earlier.'),
+    )),
+    dict(file='runs/earlier',
+         catches='test_results_of_a_training_without_a_checkpoint_do_not_count',
+         rows=(
+        ('tests of an earlier training count', '[*tests, ', '['),
+        ('evaluations of an earlier training count',
+         "['evaluations.csv'] if evaluations.read(logdir) else []", '[]'),
     )),
     dict(file='runs/evaluation',
          catches='EvaluatorTest.test_a_directory_of_another_run_stays_as_it_is',

@@ -27,12 +27,12 @@ from scalable_agent.replay import saving
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import context as context_lib
+from scalable_agent.runs import earlier
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import metrics
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
-from scalable_agent.settings import files
 from scalable_agent.settings import flag_texts
 from scalable_agent.settings import sections
 import tensorflow as tf
@@ -92,7 +92,7 @@ def restore_learner(
     if collectives.rank == 0 and evaluations.read(config.logdir):
       evaluations.start(config.logdir, learner.num_env_frames)
   elif collectives.rank == 0:
-    _put_evaluations_aside(config.logdir)
+    earlier.put_results_aside(config.logdir)
   return learner, checkpointer
 
 
@@ -298,29 +298,6 @@ def evaluation_environments(
       dataclasses.replace(config, life_loss_ends_episode=False),
       first_index=config.num_actors,
       restarts=shares.restarts_of(config, same_seeds=True))
-
-
-def _put_evaluations_aside(logdir: str) -> None:
-  """Renames the evaluations of a training without a checkpoint; says so.
-
-  `best` counts if it has weights. Raises ConfigError if that is impossible.
-  """
-  found = ['evaluations.csv'] if evaluations.read(logdir) else []
-  if files.has_checkpoint(os.path.join(logdir, 'best')):
-    found.append('best')
-  for path in (os.path.join(logdir, name) for name in found):
-    start, end = os.path.splitext(path)
-    number = 1
-    while os.path.exists(aside := f'{start}-{number}{end}'):
-      number += 1
-    try:
-      os.rename(path, aside)
-    except OSError as e:
-      raise errors.ConfigError(
-          f'{path}, from an earlier training, cannot be renamed: {e.strerror}. '
-          'Use another --logdir.') from e
-    print(f'{path} is from an earlier training, which has no checkpoint: '
-          f'renamed to {aside}.')
 
 
 @contextlib.contextmanager

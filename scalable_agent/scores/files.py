@@ -26,6 +26,7 @@ from scalable_agent.settings import files as whole_files
 # Names of files that a killed test, or a killed plot, leaves behind.
 TEMPORARY_NAME = r'scores-.+\.(json|csv|md)\.tmp|.+\.\w+\.\d+\.tmp'
 _NAME = re.compile(r'scores-(\d+)-(\d+)\.json')
+NAMES = re.compile(r'scores-\d+-\d+\.(json|csv|md)')  # Of tests.
 
 
 def to_markdown(table: score_table.Table, title: str = '') -> str:

@@ -1,0 +1,54 @@
+# Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
+"""Moves results that a run must not mix with its own to `earlier-N`."""
+
+from collections.abc import Sequence
+import os
+
+from scalable_agent import errors
+from scalable_agent.runs import logdirs
+from scalable_agent.scores import evaluations
+from scalable_agent.scores import files as score_files
+from scalable_agent.settings import files
+
+
+def put_results_aside(logdir: str) -> None:
+  """Moves the results of a training without a checkpoint; says so.
+
+  Results are tests, evaluations and the best weights. Raises errors as
+  `_put_aside` does.
+  """
+  tests = filter(score_files.NAMES.fullmatch, sorted(os.listdir(logdir)))
+  _put_aside(logdir, [*tests, *_evaluated(logdir)],
+             'of an earlier training, which has no checkpoint')
+
+
+def _evaluated(logdir: str) -> list[str]:
+  """Returns the names of evaluations, and of the weights in `best`."""
+  found = ['evaluations.csv'] if evaluations.read(logdir) else []
+  if files.has_checkpoint(os.path.join(logdir, 'best')):
+    found.append('best')
+  return found
+
+
+def _put_aside(logdir: str, names: Sequence[str], which: str) -> None:
+  """Moves files and directories, in order; prints `which` they are.
+
+  Raises ConfigError if that is impossible, also while a run uses `best`.
+  """
+  if not names:
+    return
+  if 'best' in names:
+    with logdirs.locked(os.path.join(logdir, 'best')):
+      pass  # Raises an error if a run uses the directory.
+  number = 1
+  while os.path.exists(aside := os.path.join(logdir, f'earlier-{number}')):
+    number += 1
+  try:
+    os.mkdir(aside)
+    for name in names:
+      os.rename(os.path.join(logdir, name), os.path.join(aside, name))
+  except OSError as e:
+    raise errors.ConfigError(
+        f'{", ".join(names)} of {logdir}, {which}, cannot be moved to {aside}: '
+        f'{e.strerror}. Use another --logdir.') from e
+  print(f'Moved to {aside}: {", ".join(names)}, {which}.', flush=True)
