@@ -22,6 +22,7 @@ from scalable_agent.modes import test
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import earlier
 from scalable_agent.runs import evaluation
+from scalable_agent.runs import logdirs
 from scalable_agent.runs import setup
 from scalable_agent.runs import training
 from scalable_agent.scores import episodes_csv
@@ -533,6 +534,48 @@ class TrainingTest(parameterized.TestCase):
           ['ckpt-1.index', 'ckpt-2.index'],
           os.listdir(os.path.join(self.logdir, 'best')))
 
+  @pytest.mark.slow
+  def test_best_weights_that_are_trained_further_stay(self):
+    parent = self.logdir = self.create_tempdir().full_path
+    settings = dict(unroll_length=10, use_lstm=False)
+    evaluating = dict(eval_every_frames=60, **settings)
+    self._train(total_environment_frames=60, **evaluating)
+    done = evaluations.read(parent)
+    best = self.logdir = os.path.join(parent, 'best')
+    self._train(
+        total_environment_frames=120, eval_num_episodes=10, **settings)
+    trained = checkpoint_files.names(best)
+    self.assertLen(trained, 2)
+
+    self.logdir = parent
+    unfinished = self.create_tempfile(
+        os.path.join(best, 'unfinished.index')).full_path
+    with logdirs.locked(best), self.assertRaisesRegex(
+        errors.LockedError, f'--logdir={best} is in use by another run'):
+      self._train(total_environment_frames=120, **evaluating)
+    self.assertTrue(os.path.exists(unfinished))
+    _, _, printed = self._train(total_environment_frames=120, **evaluating)
+    aside = os.path.join(parent, 'earlier-1')
+    self.assertIn(
+        f'Moved to {aside}: best, which was trained further.\n', printed)
+    self.assertEqual(checkpoint_files.names(f'{aside}/best'), trained)
+    self.assertLen(checkpoint_files.names(best), 1)
+    self.assertEqual(evaluations.read(parent)[:len(done)], done)
+    # The best weights of the run itself stay.
+    unfinished = self.create_tempfile(
+        os.path.join(best, 'unfinished.index')).full_path
+
+    def make_evaluator(*args):
+      del args
+      with logdirs.locked(best):
+        raise _Enough
+
+    with mock.patch.object(evaluation, 'Evaluator', make_evaluator), \
+        self.assertRaises(errors.LockedError):
+      self._train(total_environment_frames=180, **evaluating)
+    self.assertEqual(os.listdir(aside), ['best'])
+    self.assertFalse(os.path.exists(unfinished))
+
   def test_no_evaluations(self):
     self.logdir = self.create_tempdir().full_path
     self._train(total_environment_frames=60, unroll_length=10, use_lstm=False,
@@ -683,6 +726,14 @@ MUTATIONS = (
         ('the best of an earlier training counts',
          'elif collectives.rank == 0:\n    earlier.',
          'elif False:\n    earlier.'),
+    )),
+    dict(file='runs/setup',
+         catches='test_best_weights_that_are_trained_further_stay', rows=(
+        ('a training in best loses its checkpoints',
+         '  earlier.put_best_aside(config.logdir)\n', ''),
+        ('best has no lock', 'with logdirs.locked(directory), ', 'with '),
+        ('what a killed evaluation has left stays', 'logdirs.remove_leftovers(',
+         'str.format('),
     )),
     dict(file='runs/earlier',
          catches='test_results_of_a_training_without_a_checkpoint_do_not_count',

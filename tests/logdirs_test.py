@@ -37,9 +37,10 @@ class LeftoversTest(absltest.TestCase):
     directory = self.create_tempdir()
     kept = ['ckpt-1.index', 'checkpoint', 'episodes.csv', 'best/ckpt-1.index',
             'replay/replay-0-9.npz', 'damaged-ckpt-2.index', 'mine.tmpl/x',
-            'finished', 'mine.tmp', 'runs/a/unfinished.index', 'unfinished']
+            'finished', 'mine.tmp', 'runs/a/unfinished.index', 'unfinished',
+            'best/unfinished.index']
     left = ['unfinished.index', 'unfinished_temp/part-0', 'checkpoint.tmp',
-            'best/means.json.tmp', 'replay/state.npz.tmp', 'ckpt-7_temp/part-0',
+            'means.json.tmp', 'replay/state.npz.tmp', 'ckpt-7_temp/part-0',
             'settings-40.json.tmp', 'unfinished.data-00000-of-00001',
             'replay/replay-0-9.npz.tmp', 'evaluations.csv.tmp',
             'agent.json.tmp', 'spec.json.tmp']
@@ -92,8 +93,8 @@ class LeftoversTest(absltest.TestCase):
              'replay-notes/state.npz.tmp', 'unfinished.txt']
     for name in names:
       directory.create_file(name)
-    elsewhere.create_file('means.json.tmp')
-    os.symlink(elsewhere.full_path, f'{directory.full_path}/best')
+    elsewhere.create_file('state.npz.tmp')
+    os.symlink(elsewhere.full_path, f'{directory.full_path}/replay')
     with logdirs.unfinished(f'{directory.full_path}/videos') as made:
       os.rename(made, left := f'{directory.full_path}/export_left')
     os.makedirs(f'{directory.full_path}/export')
@@ -103,7 +104,7 @@ class LeftoversTest(absltest.TestCase):
       os.utime(path, (1, 1))
     logdirs.remove_leftovers(directory.full_path, setup.TEMPORARY_NAMES,
                              files.TEMPORARY_NAME)
-    for name in [*names, 'best/means.json.tmp']:
+    for name in [*names, 'replay/state.npz.tmp']:
       self.assertTrue(os.path.exists(f'{directory.full_path}/{name}'), name)
     self.assertFalse(os.path.exists(left))
 

@@ -22,6 +22,16 @@ def put_results_aside(logdir: str) -> None:
              'of an earlier training, which has no checkpoint')
 
 
+def put_best_aside(logdir: str) -> None:
+  """Moves `best` if a training has used it as a log directory; says so.
+
+  The run would delete the checkpoints of that training. Raises errors as
+  `_put_aside` does.
+  """
+  if os.path.exists(os.path.join(logdir, 'best', 'episodes.csv')):
+    _put_aside(logdir, ['best'], 'which was trained further')
+
+
 def _evaluated(logdir: str) -> list[str]:
   """Returns the names of evaluations, and of the weights in `best`."""
   found = ['evaluations.csv'] if evaluations.read(logdir) else []

@@ -94,6 +94,8 @@ def remove_leftovers(logdir: str, names: Iterable[str],
                      name_without_lock: str) -> None:
   """Removes temporary files of killed programs; the caller has the lock.
 
+  `best` in `logdir` has a lock of its own.
+
   Args:
     names: regular expressions of the temporary names of runs.
     name_without_lock: a regular expression of the temporary names of modes
@@ -102,8 +104,8 @@ def remove_leftovers(logdir: str, names: Iterable[str],
   """
   leftover = re.compile('|'.join(f'({name})' for name in names))
   logdir = os.path.join(logdir, '')  # May be a link itself.
-  places = ['', 'best', *(name for name in _names(logdir)
-                          if re.fullmatch(r'replay(-\d+)?', name))]
+  places = ['', *(name for name in _names(logdir)
+                  if re.fullmatch(r'replay(-\d+)?', name))]
   for directory in [os.path.join(logdir, place) for place in places]:
     for name in _names(directory):
       if leftover.fullmatch(name):

@@ -29,8 +29,10 @@ from scalable_agent.runs import checkpointing
 from scalable_agent.runs import context as context_lib
 from scalable_agent.runs import earlier
 from scalable_agent.runs import evaluation
+from scalable_agent.runs import logdirs
 from scalable_agent.runs import metrics
 from scalable_agent.scores import evaluations
+from scalable_agent.scores import files as score_files
 from scalable_agent.scores import levels
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import flag_texts
@@ -305,8 +307,15 @@ def open_evaluator(
     config: config_lib.Config, spec: structs.EnvironmentSpec,
     learner: learner_lib.Learner, part: int) -> Iterator[
         evaluation.Evaluator]:
-  """Yields the evaluator of a learner; closes its environments at the exit."""
-  with evaluation_environments(config) as env:
+  """Yields the evaluator of a learner; closes its environments at the exit.
+
+  Raises LockedError if a training uses `best` as its log directory.
+  """
+  earlier.put_best_aside(config.logdir)
+  directory = os.path.join(config.logdir, 'best')
+  with logdirs.locked(directory), evaluation_environments(config) as env:
+    logdirs.remove_leftovers(
+        directory, TEMPORARY_NAMES, score_files.TEMPORARY_NAME)
     policy = policies.AgentPolicy(
         algorithms.make_agent(
             config, spec, config.derive_seed('evaluation', env.num_envs, part)),
