@@ -2,6 +2,7 @@
 """Tests of whole games: those of test mode, and those while training."""
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -576,6 +577,51 @@ class TrainingTest(parameterized.TestCase):
     self.assertEqual(os.listdir(aside), ['best'])
     self.assertFalse(os.path.exists(unfinished))
 
+  @pytest.mark.slow
+  def test_evaluations_of_fewer_games_are_not_continued(self):
+    self.logdir = self.create_tempdir().full_path
+    common = dict(unroll_length=10, use_lstm=False, eval_every_frames=60)
+    with mock.patch.object(
+        evaluation, 'play', return_value=evaluation.Games([[9.]], [])):
+      self._train(total_environment_frames=60, eval_num_episodes=1, **common)
+    self.assertEqual(checkpoint_files.best_mean(self.logdir), 9)  # Lucky.
+    # A part without evaluations does not hide the difference.
+    self._train(total_environment_frames=90, eval_num_episodes=10,
+                **{**common, 'eval_every_frames': 0})
+    _, _, printed = self._train(
+        total_environment_frames=120, eval_num_episodes=2, **common)
+    aside = os.path.join(self.logdir, 'earlier-1')
+    self.assertIn(
+        f'Moved to {aside}: evaluations.csv, best, evaluated with '
+        '--eval_num_episodes=1; now: --eval_num_episodes=2.\n', printed)
+    [one] = evaluations.read(aside)
+    self.assertEqual(one.returns, (9,))
+    self.assertEqual(checkpoint_files.best_mean(aside), 9)
+    [two] = evaluations.read(self.logdir)
+    self.assertLen(two.returns, 2)
+    self.assertEqual(checkpoint_files.best_mean(self.logdir), two.mean)
+
+  @parameterized.parameters(
+      ('eval_num_episodes', 11), ('test_greedy', True),
+      ('max_episode_steps', 99), ('eval_every_frames', 7), ('num_actors', 2))
+  def test_evaluations_of_other_games_are_not_continued(self, name, value):
+    logdir = self.create_tempdir().full_path
+    config = config_lib.Config(
+        level_name='catch', logdir=logdir, eval_every_frames=6, num_actors=1)
+    best = os.path.join(logdir, 'best')
+    os.mkdir(best)
+    dataclasses.replace(config, logdir=best).save()
+    changed = dataclasses.replace(config, **{name: value})
+    earlier.put_evaluations_aside(changed)  # Nothing was evaluated yet.
+    self.create_tempfile(os.path.join(best, 'ckpt-1.index'))
+    self.create_tempfile(os.path.join(logdir, 'ckpt-1.index'))
+    earlier.put_evaluations_aside(config)
+    self.assertCountEqual(os.listdir(logdir), ['best', 'ckpt-1.index'])
+    earlier.put_evaluations_aside(changed)
+    self.assertCountEqual(os.listdir(logdir), ['ckpt-1.index', (
+        'best' if name in ('eval_every_frames', 'num_actors') else
+        'earlier-1')])
+
   def test_no_evaluations(self):
     self.logdir = self.create_tempdir().full_path
     self._train(total_environment_frames=60, unroll_length=10, use_lstm=False,
@@ -730,7 +776,7 @@ MUTATIONS = (
     dict(file='runs/setup',
          catches='test_best_weights_that_are_trained_further_stay', rows=(
         ('a training in best loses its checkpoints',
-         '  earlier.put_best_aside(config.logdir)\n', ''),
+         '  earlier.put_evaluations_aside(config)\n', ''),
         ('best has no lock', 'with logdirs.locked(directory), ', 'with '),
         ('what a killed evaluation has left stays', 'logdirs.remove_leftovers(',
          'str.format('),
@@ -741,6 +787,12 @@ MUTATIONS = (
         ('tests of an earlier training count', '[*tests, ', '['),
         ('evaluations of an earlier training count',
          "['evaluations.csv'] if evaluations.read(logdir) else []", '[]'),
+    )),
+    dict(file='runs/earlier',
+         catches='test_evaluations_of_other_games_are_not_continued', rows=(
+        ('a lucky game stays the best', 'if changed:', 'if False:'),
+        ('a lucky game stays the best of more games',
+         "(*OF_GAMES, 'eval_num_episodes')", 'OF_GAMES'),
     )),
     dict(file='runs/evaluation',
          catches='EvaluatorTest.test_a_directory_of_another_run_stays_as_it_is',

@@ -678,11 +678,16 @@ MUTATIONS = (
          )),
     dict(file='scores/protocol',
          catches='test_a_test_with_other_settings_does_not_count', rows=(
-             ('greedy tests count', "'test_greedy', ", ''),
              ('tests of other levels count', "'level_name', ", ''),
-             ('tests of other lengths count', ", 'max_episode_steps',", ','),
              ('tests of other environments count',
               '      *_environment_settings(_level_names(config))', ''),
+         )),
+    dict(file='settings/test_settings',
+         catches='test_a_test_with_other_settings_does_not_count', rows=(
+             ('greedy tests count', "('test_greedy', 'max_episode_steps')",
+              "('max_episode_steps',)"),
+             ('tests of other lengths count',
+              "('test_greedy', 'max_episode_steps')", "('test_greedy',)"),
          )),
     dict(file='modes/suite',
          catches='test_bad_flags_are_found_before_the_first_run', rows=(

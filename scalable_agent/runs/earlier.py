@@ -8,7 +8,10 @@ from scalable_agent import errors
 from scalable_agent.runs import logdirs
 from scalable_agent.scores import evaluations
 from scalable_agent.scores import files as score_files
+from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import files
+from scalable_agent.settings import flag_texts
+from scalable_agent.settings.test_settings import OF_GAMES
 
 
 def put_results_aside(logdir: str) -> None:
@@ -22,18 +25,30 @@ def put_results_aside(logdir: str) -> None:
              'of an earlier training, which has no checkpoint')
 
 
-def put_best_aside(logdir: str) -> None:
-  """Moves `best` if a training has used it as a log directory; says so.
+def put_evaluations_aside(config: config_lib.Config) -> None:
+  """Moves what the evaluations of `config` must not continue; says so.
 
-  The run would delete the checkpoints of that training. Raises errors as
+  A lucky game must not be the best mean of evaluations of more games, and a
+  training in `best` must not lose its checkpoints. Raises errors as
   `_put_aside` does.
   """
-  if os.path.exists(os.path.join(logdir, 'best', 'episodes.csv')):
-    _put_aside(logdir, ['best'], 'which was trained further')
+  best = os.path.join(config.logdir, 'best')
+  if os.path.exists(os.path.join(best, 'episodes.csv')):
+    _put_aside(config.logdir, ['best'], 'which was trained further')
+  elif before := config_lib.trained_with(best):
+    changed = [name for name in (*OF_GAMES, 'eval_num_episodes')
+               if getattr(before, name) != getattr(config, name)]
+    if changed:
+      _put_aside(config.logdir, _evaluated(config.logdir), (
+          f'evaluated with {flag_texts.as_flags(before, changed)}; now: '
+          f'{flag_texts.as_flags(config, changed)}'))
 
 
 def _evaluated(logdir: str) -> list[str]:
-  """Returns the names of evaluations, and of the weights in `best`."""
+  """Returns the names of evaluations, and of the weights in `best`.
+
+  `best` is the last to move: its settings are those of the evaluations.
+  """
   found = ['evaluations.csv'] if evaluations.read(logdir) else []
   if files.has_checkpoint(os.path.join(logdir, 'best')):
     found.append('best')

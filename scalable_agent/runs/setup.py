@@ -311,7 +311,7 @@ def open_evaluator(
 
   Raises LockedError if a training uses `best` as its log directory.
   """
-  earlier.put_best_aside(config.logdir)
+  earlier.put_evaluations_aside(config)
   directory = os.path.join(config.logdir, 'best')
   with logdirs.locked(directory), evaluation_environments(config) as env:
     logdirs.remove_leftovers(

@@ -9,6 +9,7 @@ from scalable_agent.scores import suites
 from scalable_agent.settings import declare
 from scalable_agent.settings import lab_levels
 from scalable_agent.settings import sections
+from scalable_agent.settings.test_settings import OF_GAMES
 
 _PAPER_FRAMES_PER_GAME = 200_000_000
 _REFERENCE_DMLAB30_FRAMES = 10_000_000_000
@@ -134,7 +135,7 @@ def plays_as_trained(config: sections.AllSections,
                      trained_with: sections.AllSections) -> bool:
   """Returns whether a test changes no setting of the training."""
   return not _changed(config, trained_with, [
-      'level_name', 'test_greedy', 'max_episode_steps',
+      'level_name', *OF_GAMES,
       *_environment_settings(_level_names(config))])
 
 

@@ -20,6 +20,7 @@ from scalable_agent.scores import published_scores
 from scalable_agent.scores import statistics
 from scalable_agent.scores import suites
 from scalable_agent.settings import sections
+from scalable_agent.settings.test_settings import OF_GAMES
 
 # With fewer games, the interval misses the true mean too often. The interval
 # contains the mean of normal, exponential and log-normal returns in 90, 88 and
@@ -182,7 +183,7 @@ def _run_remarks(run: Run) -> Iterator[str]:
 
 def _different_tests(runs: Sequence[Run]) -> Iterator[list[str]]:
   """Yields lines about the settings in which the tests of runs differ."""
-  names = [name for name in ('test_greedy', 'max_episode_steps')
+  names = [name for name in OF_GAMES
            if len({getattr(run.config, name) for run in runs}) > 1]
   for run in runs:
     yield [f'Tested with --{name}={str(getattr(run.config, name)).lower()}.'

@@ -12,6 +12,9 @@ from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 
+# The settings that change the games of tests and of evaluations.
+OF_GAMES = ('test_greedy', 'max_episode_steps')
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TestSettings(Section):
