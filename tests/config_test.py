@@ -1043,6 +1043,19 @@ class SavedTest(parameterized.TestCase):
         'before: --batch_size=7 --use_lstm=true --level_name=ALE/Pong-v5.')
     self.assertEqual(flag_texts.changes_said(self.config, self.config), '')
 
+  def test_a_test_says_its_settings(self):
+    same = dataclasses.replace(
+        self.config, mode='test', logdir='/x', test_num_episodes=3)
+    self.assertEqual(flag_texts.settings_said(self.config, same),
+                     'With the settings of the training.')
+    other = dataclasses.replace(same, test_greedy=True, max_episode_steps=9)
+    self.assertEqual(
+        flag_texts.settings_said(self.config, other),
+        'Changed: --test_greedy=true --max_episode_steps=9; before: '
+        '--test_greedy=false --max_episode_steps=1000000.')
+    # A training that is resumed, or exported, plays no such games.
+    self.assertEqual(flag_texts.changes_said(self.config, other), '')
+
   @parameterized.parameters(
       ('num_action_repeats', 2), ('width', 64), ('height', 64),
       ('repeat_action_probability', 0.25), ('full_action_space', True),
@@ -1290,6 +1303,11 @@ class ResolvedTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='settings/flag_texts', catches='test_a_test_says_its_settings',
+         rows=(
+        ('a greedy test has the settings of the training',
+         '(training, now, OF_GAMES)', '(training, now)'),
+    )),
     dict(file='settings/sections',
          catches='test_flags_of_a_mode_need_the_mode', rows=(
         ('a suite without its mode is not refused', "needs.name != 'mode' or",

@@ -303,6 +303,15 @@ class WordsTest(parameterized.TestCase):
     unknown = _run(**{**settings, 'trained_on': None})
     self.assertEmpty(_table(returns, unknown).remarks)
 
+  @parameterized.parameters(
+      ('test_greedy', True, False), ('max_episode_steps', 100, 1_000_000))
+  def test_other_games_than_those_of_the_training(self, name, value, before):
+    run = _run(level_name='catch', trained_on='catch',
+               training={name: before}, **{name: value})
+    self.assertEqual(_table({'catch': [1.] * 30}, run).remarks, (
+        f'Not the settings of the training: {name} {value} instead of '
+        f'{before}.',))
+
   def test_levels_of_the_training(self):
     remark = 'Levels that this agent was not trained on: '
     for level, trained_on, is_new in (
@@ -695,6 +704,11 @@ class SeveralAgentsTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='scores/protocol',
+         catches='test_other_games_than_those_of_the_training', rows=(
+             ('the table of a greedy test has no remark',
+              "('settings', OF_GAMES)", "('settings', ())"),
+         )),
     dict(file='scores/files',
          catches='test_a_stopped_test_does_not_hide_a_whole_one', rows=(
              ('an older agent counts',

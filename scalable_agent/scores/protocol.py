@@ -45,12 +45,14 @@ def training_remarks(
     yield f'Played so far: {len(levels)} of {len(all_levels)} levels.'
   if not trained_with:
     return
-  changed = [
-      f'{name} {getattr(config, name)} instead of {getattr(trained_with, name)}'
-      for name in _changed(
-          config, trained_with, _environment_settings(all_levels))]
-  if changed:
-    yield f'Not the environment of the training: {", ".join(changed)}.'
+  for what, names in (('environment', _environment_settings(all_levels)),
+                      ('settings', OF_GAMES)):
+    changed = [
+        f'{name} {getattr(config, name)} instead of '
+        f'{getattr(trained_with, name)}'
+        for name in _changed(config, trained_with, names)]
+    if changed:
+      yield f'Not the {what} of the training: {", ".join(changed)}.'
   seen = set(map(levels_lib.test_level, trained_levels(trained_with)))
   unseen = [level for level in levels
             if levels_lib.test_level(level) not in seen]

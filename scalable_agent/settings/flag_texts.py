@@ -1,7 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Settings as flags: in files of flags, and in lines for the user."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 import dataclasses
 import os
 import shlex
@@ -11,6 +11,7 @@ from scalable_agent import errors
 from scalable_agent.settings import declare
 from scalable_agent.settings import joined
 from scalable_agent.settings import values
+from scalable_agent.settings.test_settings import OF_GAMES
 from scalable_agent.settings.test_settings import TestSettings
 
 # Name of the file, in the log directory, with the flags of the training.
@@ -61,13 +62,19 @@ def of_training(logdir: str) -> str:
 
 
 def settings_said(training: joined.Joined, now: joined.Joined) -> str:
-  """Returns a line with the settings that are not the training's."""
-  return changes_said(training, now) or 'With the settings of the training.'
+  """Returns a line with the settings of games that are not the training's."""
+  return (changes_said(training, now, OF_GAMES)
+          or 'With the settings of the training.')
 
 
-def changes_said(before: joined.Joined, now: joined.Joined) -> str:
-  """Returns a line with the settings that differ, or ''."""
-  of_tests = {field.name for field in dataclasses.fields(TestSettings)}
+def changes_said(before: joined.Joined, now: joined.Joined,
+                 also: Collection[str] = ()) -> str:
+  """Returns a line with the settings that differ, or ''.
+
+  A setting of tests only counts if `also` names the setting.
+  """
+  of_tests = {field.name for field in dataclasses.fields(TestSettings)
+              if field.name not in also}
   changed = [
       field.name for field in dataclasses.fields(now)
       if not field.metadata['unreported'] and field.name not in of_tests
