@@ -3,30 +3,30 @@
 
 from collections.abc import Sequence
 import os
+import re
 
 from scalable_agent import errors
 from scalable_agent.runs import logdirs
 from scalable_agent.scores import evaluations
-from scalable_agent.scores import files as score_files
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import files
 from scalable_agent.settings import flag_texts
 from scalable_agent.settings.test_settings import OF_GAMES
 
 
-def put_results_aside(logdir: str) -> None:
+def put_results_aside(logdir: str, names_of_tests: re.Pattern) -> None:
   """Moves the results of a training without a checkpoint; says so.
 
-  Results are tests, evaluations and the best weights. Raises errors as
-  `_put_aside` does.
+  Results are the files of tests, evaluations and the best weights. Raises
+  errors as `_put_aside` does.
   """
-  tests = filter(score_files.NAMES.fullmatch, sorted(os.listdir(logdir)))
+  tests = filter(names_of_tests.fullmatch, sorted(os.listdir(logdir)))
   _put_aside(logdir, [*tests, *_evaluated(logdir)],
              'of an earlier training, which has no checkpoint')
 
 
 def put_evaluations_aside(config: config_lib.Config) -> None:
-  """Moves what the evaluations of `config` must not continue; says so.
+  """Moves results that evaluations of `config` must not continue; says so.
 
   A lucky game must not be the best mean of evaluations of more games, and a
   training in `best` must not lose its checkpoints. Raises errors as
@@ -47,7 +47,7 @@ def put_evaluations_aside(config: config_lib.Config) -> None:
 def _evaluated(logdir: str) -> list[str]:
   """Returns the names of evaluations, and of the weights in `best`.
 
-  `best` is the last to move: its settings are those of the evaluations.
+  `best` is the last to move: there are the settings of the evaluations.
   """
   found = ['evaluations.csv'] if evaluations.read(logdir) else []
   if files.has_checkpoint(os.path.join(logdir, 'best')):
@@ -56,7 +56,7 @@ def _evaluated(logdir: str) -> list[str]:
 
 
 def _put_aside(logdir: str, names: Sequence[str], which: str) -> None:
-  """Moves files and directories, in order; prints `which` they are.
+  """Moves files and directories, in order; prints a line with `which`.
 
   Raises ConfigError if that is impossible, also while a run uses `best`.
   """

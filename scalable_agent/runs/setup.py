@@ -94,7 +94,7 @@ def restore_learner(
     if collectives.rank == 0 and evaluations.read(config.logdir):
       evaluations.start(config.logdir, learner.num_env_frames)
   elif collectives.rank == 0:
-    earlier.put_results_aside(config.logdir)
+    earlier.put_results_aside(config.logdir, score_files.NAMES)
   return learner, checkpointer
 
 
