@@ -254,7 +254,11 @@ class GroupsTest(parameterized.TestCase):
        'No comparison of entropy_cost=0.1 with entropy_cost=0.2: the levels of '
        'entropy_cost=0.2 have different numbers of seeds.'),
       ([_run(1, 0., group='a'), _run(2, 1., num_env_frames=2000, group='a')],
-       'Different lengths in a on catch: 1,000 to 2,000 frames.'))
+       'Different lengths in a on catch: 1,000 to 2,000 frames.'),
+      ([_run(seed, 0., level, group='a', num_actors=actors)
+        for seed, level, actors in ((1, 'catch', 4), (2, 'catch', 4),
+                                    (1, 'memory', 4), (2, 'memory', 6))],
+       'Seeds of a differ in other settings: num_actors on memory.'))
   def test_remarks(self, runs, text):
     self.assertIn(text, '\n'.join(_of(runs).remarks))
 
@@ -381,6 +385,8 @@ MUTATIONS = (
          'yield f\'No comparison of {first.name}', 'f\'{first.name}'),
         ('suites of any length', 'if group.is_repeated:',
          'if group.is_repeated and not members[0].group:'),
+        ('other settings without a remark', 'remarks += _different_settings',
+         '_different_settings'),
     )),
     dict(file='scores/groups', catches='test_groups_of_different_lengths',
          rows=(

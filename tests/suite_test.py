@@ -479,6 +479,8 @@ class SuiteTest(parameterized.TestCase):
     for settings, text in (
         (dict(level_name='catch', learning_rate='.1'),
          'holds runs with other flags, see '),
+        (dict(level_name='memory', learning_rate='.1'),
+         'holds runs with other flags, see '),
         (dict(suite='atari5'), 'holds runs of other levels, of --suite=toys: '
          'use another --logdir.')):
       code, _, error = self._main(**settings)
@@ -505,6 +507,10 @@ class SuiteTest(parameterized.TestCase):
     self.code = lambda name: 0
     self.assertEqual(run(), 0)
     self.assertEqual(self.started[-1], 'test catch/seed1')
+    self.code = lambda name: 1
+    more = lambda **flags: self._main(
+        level_name='memory', seeds='1', **flags)[0]
+    self.assertEqual((more(hook='my:typo'), more()), (2, 1))
 
   @parameterized.parameters(
       (dict(seed='3'), '--seed=3 cannot be used with --mode=suite'),
@@ -675,6 +681,11 @@ MUTATIONS = (
          catches='test_flags_without_a_run_may_be_corrected', rows=(
              ('flags of failed starts stay', "glob('seed*/settings.json')",
               "glob('seed*')"),
+         )),
+    dict(file='modes/suite',
+         catches='test_another_suite_or_other_flags_in_the_directory', rows=(
+             ('other flags for other levels', ' or _common(flags) != common',
+              ''),
          )),
     dict(file='scores/protocol',
          catches='test_a_test_with_other_settings_does_not_count', rows=(

@@ -10,6 +10,7 @@ import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -222,10 +223,11 @@ def _check_same(config: config_lib.Config,
         f'--logdir={config.logdir} holds runs of other levels, of --suite='
         f'{suite}: use another --logdir.')
   now = {cell.level: list(cell.flags[:-2]) for cell in cells}
+  common = _common(now[cells[0].level])
   # Flags that no run has taken may have been wrong.
-  if any(flags_before.get(level, now[level]) != now[level]
+  if any((now.get(level, flags) != flags or _common(flags) != common)
          and any(_directory(config, level).glob('seed*/settings.json'))
-         for level in now):
+         for level, flags in flags_before.items()):
     raise errors.ConfigError(
         f'--logdir={config.logdir} holds runs with other flags, see {path}: '
         'give the same flags, or use another --logdir.')
@@ -233,6 +235,13 @@ def _check_same(config: config_lib.Config,
   files.write(path, json.dumps(
       {'suite': suite, 'flags': flags_by_level}, indent=1))
   return flags_by_level
+
+
+def _common(of_level: Sequence[str]) -> list[str]:
+  """Returns the flags that all levels have, of the flags of a level."""
+  # `_cells` has the order: those of the plan, of tests, of the user, the level.
+  return list(itertools.dropwhile(
+      lambda flag: flag not in _TEST_FLAGS, of_level))[:-1]
 
 
 def _run_all(cells: Sequence[Cell], jobs: int,

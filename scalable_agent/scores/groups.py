@@ -174,6 +174,7 @@ def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
     group = Group(name, by_level(members), _lengths(members))
     if group.is_repeated:
       remarks += _different_lengths(group, is_suite=bool(members[0].group))
+      remarks += _different_settings(name, members)
     groups.append(group)
   seeds = [run.config.seed for run in runs]
   if 1 < len(by_key) == len(runs) == len(set(seeds)):
@@ -217,15 +218,31 @@ def _different_lengths(group: Group, is_suite: bool) -> Iterator[str]:
              'frames.')
 
 
+def _different_settings(name: str, runs: Sequence[SeedRun]) -> Iterator[str]:
+  """Yields a line if the seeds of a level differ in other settings."""
+  settings: dict[str, list[dict[str, object]]] = {}
+  for run in runs:
+    for level in run.scores:
+      settings.setdefault(level, []).append(dict(key(run.config)))
+  differ = {level: names for level, found in settings.items()
+            if (names := _differ(found))}
+  if differ:
+    names = dict.fromkeys(itertools.chain(*differ.values()))
+    yield (f'Seeds of {name} differ in other settings: {_some(list(names))} on '
+           f'{_some(list(differ))}.')
+
+
+def _differ(settings: Sequence[dict[str, object]]) -> list[str]:
+  return [name for name in settings[0]
+          if len({str(one[name]) for one in settings}) > 1]
+
+
 def _names(keys: Sequence[tuple[tuple[str, object], ...]]) -> list[str]:
   """Returns the names of groups: the first settings that tell these apart."""
   if len(keys) <= 1:
     return ['all runs'] * len(keys)
   settings = [dict(key) for key in keys]
-  differ = sorted(
-      (name for name in settings[0]
-       if len({str(group[name]) for group in settings}) > 1),
-      key=lambda name: name != 'algorithm')
+  differ = sorted(_differ(settings), key=lambda name: name != 'algorithm')
   names: list[str] = []
   for size in range(1, _MAX_SETTINGS_IN_NAME + 1):
     names = [' '.join(f'{name}={group[name]}' for name in differ[:size])
