@@ -328,7 +328,22 @@ class RangesTest(parameterized.TestCase):
   def test_known_ranges(self):
     self.assertEqual(suites.range_of('dm_control/walker-walk-v0'), (0, 1000))
     self.assertAlmostEqual(suites.percent('ALE/Pong-v5', np.array(14.6)), 100)
-    self.assertIsNone(suites.range_of('CartPole-v1'))
+    for level in 'CartPole-v1', 'dm_control/lqr-lqr_2_1-v0':
+      self.assertIsNone(suites.range_of(level))
+
+  def test_arguments_of_the_environment_leave_no_scale(self):
+    runs = [_run(seed, 200., 'dm_control/walker-walk-v0', **settings)
+            for settings in ({}, {'environment_kwargs': {'time_limit': 5}})
+            for seed in (1, 2)]
+    report = _of(runs)
+    self.assertEqual(
+        [line.group for line in report.lines if not line.level],
+        ['environment_kwargs='])
+    self.assertEmpty(report.comparisons)
+    self.assertIn(
+        'No comparison of environment_kwargs= with environment_kwargs='
+        '{"time_limit": 5}: their --environment_kwargs are different tasks.',
+        report.remarks)
 
 
 MUTATIONS = (
@@ -378,6 +393,17 @@ MUTATIONS = (
         ('a group for each level', 'is_expert and name', 'False and name'),
         ('seeds in the order of runs', 'key=lambda run: run.config.seed',
          'key=lambda run: 0'),
+    )),
+    dict(file='scores/suites', catches='test_known_ranges', rows=(
+        ('a scale of lqr', '(?!lqr-)', ''),
+    )),
+    dict(file='scores/groups',
+         catches='test_arguments_of_the_environment_leave_no_scale', rows=(
+        ('a scale with any arguments',
+         '\n       or any(run.config.environment_kwargs for run in of_level)',
+         ''),
+        ('percent are compared with returns',
+         'if first.unscaled != second.unscaled:', 'if False:'),
     )),
     dict(file='scores/groups', catches='test_remarks', rows=(
         ('groups of one seed vanish', '  if single:', '  if False:'),

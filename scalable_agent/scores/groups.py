@@ -40,10 +40,12 @@ class Group(NamedTuple):
     name: the settings that differ from those of other groups.
     scores: float64 `[R]`, the score of each seed, by level.
     lengths: the least and the most frames of a training, by level.
+    unscaled: the levels without a known scale.
   """
   name: str
   scores: Mapping[str, np.ndarray]
   lengths: Mapping[str, tuple[int, int]]
+  unscaled: Sequence[str]
 
   @property
   def is_repeated(self) -> bool:
@@ -58,7 +60,7 @@ class Group(NamedTuple):
 
   def percents(self) -> np.ndarray | None:
     """Returns normalised scores `[R, L]`; None if these are not known."""
-    if not self.num_runs or not all(map(suites.range_of, self.scores)):
+    if not self.num_runs or self.unscaled:
       return None
     return np.stack([suites.percent(level, scores)
                      for level, scores in self.scores.items()], axis=-1)
@@ -171,7 +173,7 @@ def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
         remarks.append(
             f'No statistics over {runs_text}: all have --seed={seed}.')
       continue
-    group = Group(name, by_level(members), _lengths(members))
+    group = _group(name, members)
     if group.is_repeated:
       remarks += _different_lengths(group, is_suite=bool(members[0].group))
       remarks += _different_settings(name, members)
@@ -184,23 +186,26 @@ def of_runs(runs: Sequence[SeedRun]) -> tuple[list[Group], list[str]]:
   return groups, remarks
 
 
-def by_level(runs: Sequence[SeedRun]) -> dict[str, np.ndarray]:
-  """Returns the scores of runs by level, in the order of the seeds."""
-  scores: dict[str, list[float]] = {}
-  for run in sorted(runs, key=lambda run: run.config.seed):
-    for level, score in run.scores.items():
-      scores.setdefault(level, []).append(score)
-  return {level: np.array(scores[level], np.float64)
-          for level in sorted(scores)}
+def _group(name: str, runs: Sequence[SeedRun]) -> Group:
+  """Returns a group, with the scores in the order of the seeds."""
+  found = _by_level(sorted(runs, key=lambda run: run.config.seed))
+  frames = {level: [run.num_env_frames for run in of_level]
+            for level, of_level in found.items()}
+  return Group(
+      name,
+      {level: np.array([run.scores[level] for run in of_level], np.float64)
+       for level, of_level in found.items()},
+      {level: (min(of_level), max(of_level))
+       for level, of_level in frames.items()},
+      # Arguments may make another task of a level.
+      [level for level, of_level in found.items() if not suites.range_of(level)
+       or any(run.config.environment_kwargs for run in of_level)])
 
 
-def _lengths(runs: Sequence[SeedRun]) -> dict[str, tuple[int, int]]:
-  """Returns `Group.lengths`."""
-  frames: dict[str, list[int]] = {}
-  for run in runs:
-    for level in run.scores:
-      frames.setdefault(level, []).append(run.num_env_frames)
-  return {level: (min(found), max(found)) for level, found in frames.items()}
+def _by_level(runs: Sequence[SeedRun]) -> dict[str, list[SeedRun]]:
+  levels = sorted({level for run in runs for level in run.scores})
+  return {level: [run for run in runs if level in run.scores]
+          for level in levels}
 
 
 def _are_unequal(*frames: int) -> bool:
@@ -220,12 +225,8 @@ def _different_lengths(group: Group, is_suite: bool) -> Iterator[str]:
 
 def _different_settings(name: str, runs: Sequence[SeedRun]) -> Iterator[str]:
   """Yields a line if the seeds of a level differ in other settings."""
-  settings: dict[str, list[dict[str, object]]] = {}
-  for run in runs:
-    for level in run.scores:
-      settings.setdefault(level, []).append(dict(key(run.config)))
-  differ = {level: names for level, found in settings.items()
-            if (names := _differ(found))}
+  differ = {level: names for level, found in _by_level(runs).items()
+            if (names := _differ([dict(key(run.config)) for run in found]))}
   if differ:
     names = dict.fromkeys(itertools.chain(*differ.values()))
     yield (f'Seeds of {name} differ in other settings: {_some(list(names))} on '
@@ -292,6 +293,8 @@ def _obstacle(first: Group, second: Group) -> str:
   missing = sorted(first.scores.keys() ^ second.scores.keys())
   if missing:
     return f'only one of both has {_some(missing)}'
+  if first.unscaled != second.unscaled:
+    return 'their --environment_kwargs are different tasks'
   uneven = [group.name for group in (first, second) if not group.num_runs]
   if uneven:
     return (f'the levels of {" and of ".join(uneven)} have different numbers '
@@ -321,10 +324,9 @@ def _remarks(groups: Sequence[Group]) -> Iterator[str]:
       yield (f'No numbers over the levels of {group.name}: '
              f'{min(numbers)} to {max(numbers)} seeds, the same number of each '
              'level is needed.')
-    unknown = [level for level in group.scores if not suites.range_of(level)]
-    if unknown and len(group.scores) > 1:
+    if group.unscaled and len(group.scores) > 1:
       yield (f'No numbers over the levels of {group.name}: returns of '
-             f'{_some(unknown)} have no known scale.')
+             f'{_some(group.unscaled)} have no known scale.')
 
 
 def _remarks_on_pair(first: Group, second: Group) -> Iterator[str]:

@@ -176,7 +176,8 @@ def suite_of(levels: Iterable[str]) -> Suite | None:
 # The mean return of uniformly random actions, and the best possible return.
 _TOYS = {'catch': (-.6, 1.), 'memory': (0., 1.), 'pattern': (130 / 36, 10.),
          'target': (-85 / 3, 0.)}
-_DM_CONTROL = re.compile(r'dm_control/[\w-]+')
+# The rewards of lqr can be negative, and its episodes have no limit.
+_DM_CONTROL = re.compile(r'dm_control/(?!lqr-)[\w-]+')
 # An episode has 1,000 steps with rewards from 0 to 1.
 _DM_CONTROL_RANGE = (0., 1000.)
 
@@ -184,7 +185,7 @@ _DM_CONTROL_RANGE = (0., 1000.)
 def range_of(level: str) -> tuple[float, float] | None:
   """Returns the returns of 0 and 100 percent; None if not known.
 
-  Levels of Atari-57 and DMLab-30: random and human. Toys: random and best.
+  The level must have no arguments (`--environment_kwargs`). Levels of Atari-57 and DMLab-30: random and human. Toys: random and best.
   Tasks of dm_control: least and best.
   """
   suite = suite_of([level])
