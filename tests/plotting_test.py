@@ -178,12 +178,32 @@ class PlottingTest(parameterized.TestCase):
     self.assertEqual(code, 0)
     self.assertIn('omits groups without several seeds and a scale for all '
                   'levels: entropy_cost=0.4.', output)
-    self.assertIn('omits groups of another scale than entropy_cost=0.1: '
-                  'entropy_cost=0.2.', output)
+    self.assertIn('omits groups of other levels, or of another scale, than '
+                  'entropy_cost=0.1: entropy_cost=0.2.', output)
     # Neither the same seed again nor unknown settings are seeds.
     for other in (logdirs[:1], [logdirs[0], logdirs[2]]):
       _, output, _ = self._main(logdir=','.join(other))
       self.assertNotIn('statistics.png', output)
+
+  def test_statistics_need_the_same_levels(self):
+    logdirs = [*self._of_seeds('catch', (1, 2)),
+               *self._of_seeds('memory', (1, 2), (.1,))]
+    saved = []
+    with mock.patch.object(plotting, '_save', lambda *args: saved.append(args)):
+      code, output, _ = self._main(logdir=','.join(logdirs))
+    self.assertEqual(code, 0)
+    self.assertIn('omits groups of other levels, or of another scale, than '
+                  'entropy_cost=0.1: entropy_cost=0.2.', output)
+    _, profiles, _ = saved[1][0].axes
+    self.assertEqual([line.get_label() for line in profiles.get_lines()],
+                     ['entropy_cost=0.1'])
+
+  def test_reasons_for_no_statistics(self):
+    logdirs = self._of_seeds('catch', (1, 2), (.1,))
+    code, output, _ = self._main(logdir=','.join([*logdirs, logdirs[0] + '/']))
+    self.assertEqual(code, 0)
+    self.assertIn('No statistics over the seeds of all runs: seed 1 on catch '
+                  'is there 2 times.\n', output)
 
   def test_statistics_of_another_comparison_do_not_stay(self):
     logdirs = self._of_seeds('catch', (1, 2), (.1,))
@@ -484,6 +504,14 @@ MUTATIONS = (
     dict(file='scores/plotting',
          catches='test_statistics_of_another_comparison_do_not_stay', rows=(
         ('an old picture stays', 'os.remove(paths[1])', 'pass'),
+    )),
+    dict(file='scores/statistics_plot',
+         catches='test_statistics_need_the_same_levels', rows=(
+        ('groups of other levels', '(tuple(group.scores), ', '('),
+    )),
+    dict(file='scores/statistics_plot',
+         catches='test_reasons_for_no_statistics', rows=(
+        ('no reason', 'print(remark)', 'pass'),
     )),
     dict(file='scores/statistics_plot',
          catches='test_omitted_runs_do_not_shorten_the_statistics', rows=(

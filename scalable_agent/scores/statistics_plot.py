@@ -32,14 +32,16 @@ def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
   """Draws three panels of the groups of runs; matplotlib must be installed.
 
   All groups are compared at the last frames that all their runs have reached.
-  Returns None without several seeds; prints a line if there are seeds, but no
-  numbers.
+  Returns None without several seeds. Prints a line for each group that is not
+  drawn, and the remarks of `groups.of_runs`.
   """
   if len({run.config.seed for run in runs}) < 2:
     return None
-  starts, ends = (_groups_at(runs, [
+  (starts, _), (ends, remarks) = (_groups_at(runs, [
       reduce(frames[index] for frames, _ in run.lines.values())
       for run in runs]) for reduce, index in ((max, 0), (min, -1)))
+  for remark in remarks:
+    print(remark)
   possible = [group for group in ends if group.num_runs > 1
               and group.joint_scores() is not None]
   if not possible:
@@ -51,7 +53,7 @@ def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
   if omitted:
     print('The picture of statistics over seeds omits groups without several '
           f'seeds and a scale for all levels: {", ".join(omitted)}.')
-  names = {group.name for group in _of_first_scale(possible)}
+  names = {group.name for group in _like_the_first(possible)}
   start = max(most for g in starts if g.name in names
               for _, most in g.lengths.values())
   end = min(least for g in ends if g.name in names
@@ -61,7 +63,7 @@ def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
           'frames in common.')
     return None
   grid = np.linspace(start, end, _NUM_FRAMES)
-  at_grid = [_groups_at(runs, [frames] * len(runs)) for frames in grid]
+  at_grid = [_groups_at(runs, [frames] * len(runs))[0] for frames in grid]
   drawn = [group for group in at_grid[-1] if group.name in names]
   from matplotlib import figure as figure_lib
   figure = figure_lib.Figure(figsize=(18, 5), layout='constrained')
@@ -69,20 +71,19 @@ def make(runs: Sequence[CurvesOfRun]) -> 'Figure | None':
   return figure
 
 
-def _of_first_scale(
+def _like_the_first(
     groups: Sequence[groups_lib.Group]) -> list[groups_lib.Group]:
-  """Returns the groups with the first group's scale; prints other names.
+  """Returns the groups with the first group's levels and scale.
 
-  Percent are one scale; the returns of a level without percent are another.
+  Prints the names of the others.
   """
-  scales = [None if group.percents() is not None else tuple(group.scores)
-            for group in groups]
-  omitted = [group.name for group, scale in zip(groups, scales)
-             if scale != scales[0]]
+  kinds = [(tuple(group.scores), group.percents() is None) for group in groups]
+  omitted = [group.name for group, kind in zip(groups, kinds)
+             if kind != kinds[0]]
   if omitted:
-    print('The picture of statistics over seeds omits groups of another scale '
-          f'than {groups[0].name}: {", ".join(omitted)}.')
-  return [group for group, scale in zip(groups, scales) if scale == scales[0]]
+    print('The picture of statistics over seeds omits groups of other levels, '
+          f'or of another scale, than {groups[0].name}: {", ".join(omitted)}.')
+  return [group for group, kind in zip(groups, kinds) if kind == kinds[0]]
 
 
 def _draw(panels: Sequence['Axes'], drawn: Sequence[groups_lib.Group],
@@ -123,13 +124,14 @@ def _joint(group: groups_lib.Group) -> np.ndarray:
 
 
 def _groups_at(runs: Sequence[CurvesOfRun],
-               num_frames: Sequence[float]) -> list[groups_lib.Group]:
-  """Returns the groups; `num_frames` has the frames of each run."""
+               num_frames: Sequence[float]
+               ) -> tuple[list[groups_lib.Group], list[str]]:
+  """Returns groups and remarks; `num_frames` has the frames of each run."""
   return groups_lib.of_runs([
       groups_lib.SeedRun(run.config, int(frames), {
           level: float(np.interp(frames, *line))
           for level, line in run.lines.items()}, run.group)
-      for run, frames in zip(runs, num_frames)])[0]
+      for run, frames in zip(runs, num_frames)])
 
 
 def _draw_intervals(axes: 'Axes', groups: Sequence[groups_lib.Group]) -> None:
