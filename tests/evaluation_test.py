@@ -498,6 +498,8 @@ class TrainingTest(parameterized.TestCase):
       test.test(config_lib.Config.from_values({
           **vars(config), 'mode': 'test', 'logdir': logdir}))
     self.assertIn(f'at {best.num_env_frames:,} frames', out.getvalue())
+    self.assertIn('**Settings that changed in the training: '
+                  'total_environment_frames ', out.getvalue())
     with open(os.path.join(logdir, 'means.json')) as f:
       self.assertIn(best.mean, json.load(f).values())
     # Nothing is left to do.
@@ -740,6 +742,9 @@ class TrainingTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='modes/test', catches='test_short_run', rows=(
+        ('changes within a training are not said', ', changed=changed', ''),
+    )),
     dict(file='runs/metrics',
          catches='test_what_a_checkpoint_counts_is_on_the_disk_before', rows=(
         ('episodes are not on the disk',

@@ -1,6 +1,7 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Tests of the file of flags that a training writes."""
 
+import dataclasses
 import os
 from unittest import mock
 
@@ -73,6 +74,22 @@ class FileTest(parameterized.TestCase):
     config.save(0, config)
     self.assertFalse(experiment.parse([self.argument]).allow_other_task)
 
+  def test_changes_within_a_training(self):
+    config = config_lib.Config(
+        logdir=self.logdir, level_name='catch', hidden_sizes='8')
+    self.assertEmpty(flag_texts.changes_within(self.logdir))
+    config.save(0)
+    # These make no other agent.
+    dataclasses.replace(
+        config, progress_secs=1, test_num_episodes=3, seed=1).save(90)
+    self.assertEmpty(flag_texts.changes_within(self.logdir))
+    for part, rate in ((20, .5), (100, .1)):  # Numbers, not texts, in order.
+      dataclasses.replace(config, learning_rate=rate, xla='none').save(part)
+    with open(f'{self.logdir}/settings-300.json', 'w') as f:
+      f.write('[')
+    self.assertEqual(flag_texts.changes_within(self.logdir), (
+        'learning_rate 0.00048, then 0.5, then 0.1', 'xla auto, then none'))
+
   def test_the_directory_does_not_depend_on_where_a_command_starts(self):
     self.addCleanup(os.chdir, os.getcwd())
     os.chdir(self.logdir)
@@ -104,6 +121,17 @@ class _Shape:
 
   def __init__(self, shape=(84, 84, 4)):
     self.shape = shape
+
+
+MUTATIONS = (
+    dict(file='settings/flag_texts', catches='test_changes_within_a_training',
+         rows=(
+        ('parts in the order of texts', 'int(match[1]): match[0]',
+         'match[1]: match[0]'),
+        ('seeds and tests', "if not (field.metadata['varies'] or field.name in "
+         '_OF_TESTS)', 'if field.name'),
+    )),
+)
 
 
 if __name__ == '__main__':

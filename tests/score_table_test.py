@@ -586,7 +586,10 @@ class SeveralAgentsTest(parameterized.TestCase):
   def test_table_of_a_test_is_read_as_it_was(self):
     for trained_on in ('ALE/Pong-v5', None):
       table = _table({'ALE/Pong-v5': [15., 20., 21.] * 10}, _run(
-          trained_on=trained_on, level_name='atari57', max_noops=3))
+          trained_on=trained_on, level_name='atari57', max_noops=3)._replace(
+              changed=('batch_size 8, then 9', 'momentum 0, then 0.5')))
+      self.assertIn('Settings that changed in the training: batch_size 8, then '
+                    '9; momentum 0, then 0.5.', table.remarks)
       logdir = self._write(table)
       path = f'{logdir}/scores-200000000-1'
       expected = table.runs[0]._replace(source=path)
@@ -603,6 +606,7 @@ class SeveralAgentsTest(parameterized.TestCase):
       content = json.load(f)
     for settings in ('settings', 'trained_with'):
       del content['agents'][0][settings]['max_noops']
+      content['agents'][0].pop('changed', None)
       content['agents'][0][settings]['gone'] = 1
     with open(path, 'w') as f:
       json.dump(content, f)
@@ -708,6 +712,11 @@ MUTATIONS = (
          catches='test_other_games_than_those_of_the_training', rows=(
              ('the table of a greedy test has no remark',
               "('settings', OF_GAMES)", "('settings', ())"),
+         )),
+    dict(file='scores/files',
+         catches='test_table_of_a_test_is_read_as_it_was', rows=(
+             ('changes within a training are lost',
+              ", changed=tuple(agent.get('changed', ()))", ''),
          )),
     dict(file='scores/files',
          catches='test_a_stopped_test_does_not_hide_a_whole_one', rows=(

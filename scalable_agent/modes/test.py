@@ -52,6 +52,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   trained_with = config_lib.trained_with(config.logdir)
   if trained_with:
     print(flag_texts.settings_said(trained_with, config))
+  changed = flag_texts.changes_within(config.logdir)
   if line := messages.best_is_better(config.logdir):
     print(f'{line} To test the best weights: '
           f'--logdir={os.path.join(config.logdir, "best")}.')
@@ -88,8 +89,8 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
           f'{means}')
     print('  returns: ' + ' '.join(map(metrics.shortest, row.returns)),
           flush=True)
-    table = table_lib.make_table(
-        [table_lib.Run(config, num_env_frames, trained_with, tuple(rows))])
+    table = table_lib.make_table([table_lib.Run(
+        config, num_env_frames, trained_with, tuple(rows), changed=changed)])
     path, error = _write_table(table, path)
   of_levels = {row.level: list(row.returns) for row in rows}
   if config.log_episodes and config.level_name == lab_levels.SUITE:

@@ -155,6 +155,7 @@ def to_json(table: score_table.Table) -> str:
           'num_env_frames': run.num_env_frames,
           'levels': [_json_row(row, suite) for row in run.rows],
           'settings': dataclasses.asdict(run.config),
+          'changed': run.changed,
           'trained_with': (
               run.trained_with and dataclasses.asdict(run.trained_with))}
                  for run in table.runs],
@@ -333,7 +334,7 @@ def _read_file(path: str) -> score_table.Run:
     return score_table.Run(
         settings, operator.index(agent['num_env_frames']), trained_with or None,
         tuple(_read_row(level) for level in agent['levels']),
-        os.path.splitext(path)[0])
+        os.path.splitext(path)[0], changed=tuple(agent.get('changed', ())))
   except (OSError, LookupError, TypeError, ValueError, OverflowError) as e:
     raise errors.ConfigError(
         f'{path} cannot be read as the test of an agent: {e}. Name another '

@@ -71,6 +71,7 @@ class Run(NamedTuple):
     rows: a row for each level that the test has played.
     source: path of the table's file without extension; '' if not from a file.
     group: name of the runs to count together; '' for runs of equal settings.
+    changed: as `flag_texts.changes_within`.
   """
   config: sections.AllSections
   num_env_frames: int
@@ -78,6 +79,7 @@ class Run(NamedTuple):
   rows: tuple[Row, ...]
   source: str = ''
   group: str = ''
+  changed: tuple[str, ...] = ()
 
 
 class Comparison(NamedTuple):
@@ -177,6 +179,8 @@ def _run_remarks(run: Run) -> Iterator[str]:
       yield (f'Cut games: {row.num_cut} of {len(row.returns)} of {row.level}, '
              f'after {run.config.max_episode_steps:,} steps '
              '(--max_episode_steps). The returns until then count.')
+  if run.changed:
+    yield f'Settings that changed in the training: {"; ".join(run.changed)}.'
   yield from protocol.training_remarks(
       run.config, run.trained_with, [row.level for row in run.rows])
 

@@ -2,13 +2,17 @@
 """Settings as flags: in files of flags, and in lines for the user."""
 
 from collections.abc import Collection, Iterable
+import contextlib
 import dataclasses
+import glob
 import os
+import re
 import shlex
 from typing import Any
 
 from scalable_agent import errors
 from scalable_agent.settings import declare
+from scalable_agent.settings import files
 from scalable_agent.settings import joined
 from scalable_agent.settings import values
 from scalable_agent.settings.test_settings import OF_GAMES
@@ -18,6 +22,8 @@ from scalable_agent.settings.test_settings import TestSettings
 FILE = 'settings.flags'
 # Two have lines of their own, and a permission is for one command.
 _NOT_IN_FILES = ('level_name', 'logdir', 'allow_other_task')
+_OF_TESTS = frozenset(field.name for field in dataclasses.fields(TestSettings))
+_OF_PART = re.compile(r'.*settings-(\d+)\.json')
 
 
 def as_flags(config: declare.Section, names: Iterable[str]) -> str:
@@ -73,15 +79,36 @@ def changes_said(before: joined.Joined, now: joined.Joined,
 
   A setting of tests only counts if `also` names the setting.
   """
-  of_tests = {field.name for field in dataclasses.fields(TestSettings)
-              if field.name not in also}
   changed = [
       field.name for field in dataclasses.fields(now)
-      if not field.metadata['unreported'] and field.name not in of_tests
+      if not field.metadata['unreported']
+      and (field.name in also or field.name not in _OF_TESTS)
       and getattr(before, field.name) != getattr(now, field.name)]
   return changed and (
       f'Changed: {as_flags(now, changed)}; before: '
       f'{as_flags(before, changed)}.') or ''
+
+
+def changes_within(logdir: str) -> tuple[str, ...]:
+  """Returns texts on settings with several values in the parts of a training.
+
+  A text such as `batch_size 8, then 16` has each value once, in the order of
+  the parts. Parts without a readable file are left out.
+  """
+  paths = {int(match[1]): match[0] for match in map(
+      _OF_PART.fullmatch, glob.glob(os.path.join(
+          glob.escape(logdir), 'settings-*.json'))) if match}
+  parts = []
+  for _, path in sorted(paths.items()):
+    with contextlib.suppress(OSError, TypeError, ValueError):
+      parts.append(dict(files.read_json(path)))
+  names = [field.name for field in dataclasses.fields(joined.Joined)
+           if not (field.metadata['varies'] or field.name in _OF_TESTS)]
+  found = {name: dict.fromkeys(
+      values.as_text(part[name]) for part in parts if name in part)
+           for name in names}
+  return tuple(f'{name} {", then ".join(texts)}'
+               for name, texts in found.items() if len(texts) > 1)
 
 
 def _flag(name: str, value: object) -> str:
