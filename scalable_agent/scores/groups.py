@@ -225,11 +225,12 @@ def _different_lengths(group: Group, is_suite: bool) -> Iterator[str]:
 
 def _different_settings(name: str, runs: Sequence[SeedRun]) -> Iterator[str]:
   """Yields a line if the seeds of a level differ in other settings."""
-  differ = {level: names for level, found in _by_level(runs).items()
-            if (names := _differ([dict(key(run.config)) for run in found]))}
+  differ = {level: _differ([dict(key(run.config)) for run in found])
+            for level, found in _by_level(runs).items()}
+  differ = {level: names for level, names in differ.items() if names}
   if differ:
-    names = dict.fromkeys(itertools.chain(*differ.values()))
-    yield (f'Seeds of {name} differ in other settings: {_some(list(names))} on '
+    names = list(dict.fromkeys(itertools.chain(*differ.values())))
+    yield (f'Seeds of {name} differ in other settings: {_some(names)} on '
            f'{_some(list(differ))}.')
 
 

@@ -185,8 +185,9 @@ _DM_CONTROL_RANGE = (0., 1000.)
 def range_of(level: str) -> tuple[float, float] | None:
   """Returns the returns of 0 and 100 percent; None if not known.
 
-  The level must have no arguments (`--environment_kwargs`). Levels of Atari-57 and DMLab-30: random and human. Toys: random and best.
-  Tasks of dm_control: least and best.
+  Levels of Atari-57 and DMLab-30: random and human. Toys: random and best.
+  Tasks of dm_control: least and best. With `--environment_kwargs`, a level may
+  be another task.
   """
   suite = suite_of([level])
   if suite:
