@@ -254,6 +254,25 @@ class SweepTest(parameterized.TestCase):
       # A damaged file is no other than that of other flags.
       (self.out / 'sweep' / 'trial000' / 'flags.json').write_text('')
 
+  def test_an_edited_file_of_flags_needs_another_directory(self):
+    path = self.out / 'base.flags'
+    flags = '--rungs=1000', '--', f'--flagfile={path}'
+    path.write_text('# Of all trials.\n--c=1\n')
+    for _ in range(2):
+      self.sweep(*flags)
+      self.assertEqual(self.code, 0)
+    for text, error in (
+        ('--c=2', 'was run with other flags: use another --out.\n'),
+        ('--batch_size=x', 'must be a whole number, such as 1000 or 1e6\n'),
+        ('', f"No such file or directory: '{path}'\n")):
+      path.unlink()
+      if text:
+        path.write_text(text)
+      with contextlib.redirect_stderr(io.StringIO()) as output, \
+          self.assertRaises(SystemExit):
+        self.sweep(*flags)
+      self.assertEndsWith(output.getvalue(), error)
+
   def test_a_trial_that_never_ran_may_have_other_flags(self):
     directory = self.out / 'sweep' / 'trial000'
     directory.mkdir(parents=True)

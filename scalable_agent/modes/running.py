@@ -11,6 +11,7 @@ import sys
 import time
 from typing import TypeVar
 
+from absl import flags as absl_flags
 import numpy as np
 import scalable_agent
 from scalable_agent import errors
@@ -18,6 +19,7 @@ from scalable_agent.processes import programs
 from scalable_agent.runs import logdirs
 from scalable_agent.scores import episodes_csv
 from scalable_agent.scores import plotting
+from scalable_agent.settings import command_line
 
 # Arguments of Python for the program.
 PROGRAM: tuple[str, ...] = ('-m', f'{scalable_agent.__name__}.experiment')
@@ -28,6 +30,20 @@ _LOCK_POLL_S = .5
 NUM_EPISODES = 100
 
 R = TypeVar('R', bound=Hashable)
+
+
+def in_full(flags: Sequence[str]) -> list[str]:
+  """Returns flags with the lines of files in place of `--flagfile`.
+
+  Raises ConfigError if a file cannot be read, or would override a flag.
+  """
+  try:
+    command_line.check_order(flags)
+    return absl_flags.FlagValues().read_flags_from_files(list(flags))
+  except UnicodeDecodeError as e:
+    raise errors.ConfigError('A file of --flagfile is not a text file.') from e
+  except (absl_flags.Error, OSError) as e:
+    raise errors.ConfigError(str(e).removeprefix('ERROR:: ')) from e
 
 
 def start(flags: Sequence[str], directory: pathlib.Path) -> subprocess.Popen:

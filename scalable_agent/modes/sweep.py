@@ -328,8 +328,8 @@ def main() -> int:
     parser.error('--logdir: each trial has a directory of its own, in --out.')
   if 'total_environment_frames' not in names:  # Also after a --flagfile.
     args.flags.append(f'--total_environment_frames={rungs[-1]}')
-  sweep = Sweep(args.out.absolute(), args.flags, args.jobs)
   try:
+    sweep = Sweep(args.out.absolute(), running.in_full(args.flags), args.jobs)
     with logdirs.locked(str(args.out)):
       # Before the report, which would replace that of the other flags.
       sweep.check_flags(trials)
