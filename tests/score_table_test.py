@@ -197,6 +197,9 @@ class WordsTest(parameterized.TestCase):
       (dict(test_greedy=True), 'Different games: at most 31 per level'),
       (dict(batch_size=8, optimizer='adam'), 'Settings of training: '
        'batch_size 8 instead of 32, optimizer adam instead of rmsprop.'),
+      (dict(addon='my:term', decay=.5, separate_baseline=True),
+       'Settings of training: decay 0.5 instead of 0.99, addon my:term instead '
+       'of none, separate_baseline True instead of False.'),
       (dict(trained_on=None), 'Settings of training: not known'),
       (dict(training=dict(repeat_action_probability=.25, max_noops=0)),
        'Settings of training: repeat_action_probability 0.25 instead of 0, '
@@ -713,6 +716,12 @@ MUTATIONS = (
              ('the table of a greedy test has no remark',
               "('settings', OF_GAMES)", "('settings', ())"),
          )),
+    dict(file='scores/protocol', catches='test_atari', rows=(
+        ('a term of the loss is no difference', " addon='',", ''),
+        ('another decay is no difference', ' decay=0.99,', ''),
+        ('another network of the baseline is no difference',
+         ' separate_baseline=False,', ''),
+    )),
     dict(file='scores/files',
          catches='test_table_of_a_test_is_read_as_it_was', rows=(
              ('changes within a training are lost',

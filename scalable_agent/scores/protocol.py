@@ -15,8 +15,9 @@ _PAPER_FRAMES_PER_GAME = 200_000_000
 _REFERENCE_DMLAB30_FRAMES = 10_000_000_000
 _COMMON_RECIPE = dict(
     num_action_repeats=4, batch_size=32, discounting=0.99, baseline_cost=0.5,
-    optimizer='rmsprop', momentum=0, correction='vtrace', replay_capacity=0,
-    min_policy_lag=0, bootstrap_truncated=False, compute_dtype='float32',
+    optimizer='rmsprop', momentum=0, decay=0.99, correction='vtrace', addon='',
+    replay_capacity=0, min_policy_lag=0, separate_baseline=False,
+    bootstrap_truncated=False, compute_dtype='float32',
     learning_rate_schedule='linear', lambda_=1, clip_rho=1, clip_c=1,
     clip_pg_rho=1, reduction='sum', clip_gradient_value=0,
     normalise_observations='none', normalise_returns=False)
@@ -254,7 +255,7 @@ def _training(suite: suites.Suite, trained_with: sections.AllSections,
            f'agent had {num_env_frames:,}: the training is unfinished.')
   recipe = _ATARI_RECIPE if suite is suites.ATARI57 else _DMLAB_RECIPE
   changed = [
-      f'{name} {getattr(trained_with, name)} instead of {value}'
+      f'{name} {getattr(trained_with, name)} instead of {str(value) or "none"}'
       for name, value in recipe.items() if getattr(trained_with, name) != value]
   if changed:
     yield f'Settings of training: {", ".join(changed)}.'
