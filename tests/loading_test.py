@@ -102,6 +102,38 @@ class _SameArraysVector(gymnasium.vector.SyncVectorEnv):
     return observation, *self.arrays, info
 
 
+class _Counting(gymnasium.Env):
+  """Observations are `[episode, step]`; a time limit of 3 steps."""
+  observation_space = gymnasium.spaces.Dict({
+      'time': gymnasium.spaces.Box(0, 99, (2,), np.float32)})
+  action_space = gymnasium.spaces.Discrete(2)
+  episode = -1
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self.episode, self.steps = self.episode + 1, 0
+    return self._observation(), {}
+
+  def step(self, action):
+    self.steps += 1
+    return self._observation(), 1., False, self.steps == 3, {}
+
+  def _observation(self):
+    return {'time': np.array([self.episode, self.steps], np.float32)}
+
+
+class _Simulator(gymnasium.vector.SyncVectorEnv):
+  """Has the last observations in one array, as simulators do, or not."""
+  has_last = True
+
+  def step(self, actions):
+    *results, info = super().step(actions)
+    final = info.pop('final_obs', None)
+    if self.has_last and final is not None:
+      info['final_obs'] = {'time': np.stack([part['time'] for part in final])}
+    return *results, info
+
+
 class NumbersTest(parameterized.TestCase):
 
   def test_numbers_that_the_dtype_holds(self):
@@ -162,12 +194,13 @@ class GivenTest(parameterized.TestCase):
              int(o.observation['step'][index].argmax()),
              o.observation['instruction'][index], float(o.reward[index]),
              bool(o.done[index]), bool(o.truncated[index]),
+             o.last_observation['time'][index].tolist()
+             if o.info.episode_end[index] else None,
              float(o.info.episode_return[index])
              if o.info.episode_end[index] else None) for o in outputs])
     one, *others = streams
     of_episodes = lambda stream: [
-        (time, last, is_truncated)
-        for time, _, _, _, _, is_truncated, last in stream if last is not None]
+        (entry[0], *entry[5:]) for entry in stream if entry[-1] is not None]
     for other in others:
       if is_late:
         found = of_episodes(other)
@@ -180,8 +213,10 @@ class GivenTest(parameterized.TestCase):
     ends = [entry for entry in one if entry[-1] is not None]
     self.assertEqual([e[-1] for e in ends[:4]], [3, 6, 10, 15])
     self.assertEqual([e[5] for e in ends[:4]], [False, True, False, True])
+    self.assertEqual([e[6] for e in ends[:4]], [[0, 2], [1, 3], [2, 4], [3, 5]])
     self.assertEqual(one[0][:3], ([0, 0], 0, b'step 0'))
     np.testing.assert_allclose(single.actions, [[.75, 17.5]] * 60)
+    np.testing.assert_allclose(vector.envs[0].actions[:9], [[.75, 17.5]] * 9)
 
   @parameterized.parameters(
       (_Growing, _SameArrays),
@@ -196,6 +231,33 @@ class GivenTest(parameterized.TestCase):
               for flow in flows] for _ in range(20)]
     for expected, output in pairs:
       tree.map_structure(np.testing.assert_array_equal, output, expected)
+
+  @parameterized.parameters(*_Mode)
+  def test_last_observations_of_arrays_that_are_used_again(self, mode):
+    flow = from_gymnasium.wrap(
+        _Simulator([_Counting] * 2, copy=False, autoreset_mode=mode))
+    flow.initial()
+    episode = 0
+    for _ in range(12):
+      output = flow.step(np.zeros([2], np.int32))
+      if output.done.any():
+        self.assertEqual(output.truncated.tolist(), [True] * 2)
+        self.assertEqual(
+            output.last_observation['time'].tolist(), [[episode, 3]] * 2)
+        episode += 1
+        self.assertEqual(
+            output.observation['time'].tolist(), [[episode, 0]] * 2)
+    self.assertGreater(episode, 2)
+
+  def test_a_time_limit_without_the_last_observation(self):
+    vector = _Simulator([_Counting] * 2, autoreset_mode=_Mode.SAME_STEP)
+    vector.has_last = False
+    flow = from_gymnasium.wrap(vector)
+    flow.initial()
+    with self.assertRaisesRegex(errors.EnvironmentSpecError,
+                                r"^_Simulator .* has no info\['final_obs'\]"):
+      for _ in range(3):
+        flow.step(np.zeros([2], np.int32))
 
   def test_a_vector_starts_again_after_an_end(self):
     flow = from_gymnasium.wrap(gymnasium.vector.SyncVectorEnv(
@@ -419,10 +481,19 @@ class ImportTest(absltest.TestCase):
 # See `mutations.py`.
 MUTATIONS = (
     dict(file='environments/from_gymnasium',
-         catches='test_arrays_that_are_used_again1', rows=(
-        ('arrays of a vector are kept',
-         '(np.array(terminated), np.array(truncated))',
-         '(terminated, truncated)'),
+         catches='test_last_observations_of_arrays_that_are_used_again', rows=(
+        ('the last observation is not copied',
+         'last = map_nests(np.copy, observation)', 'last = observation'),
+        ('the observation is that of the next episode',
+         "if 'final_obs' in info:", 'if False:'),
+        ('a simulator has an array for each environment',
+         "if not (isinstance(final, np.ndarray) and final.dtype.hasobject):",
+         'if False:'),
+    )),
+    dict(file='environments/from_gymnasium',
+         catches='test_a_time_limit_without_the_last_observation', rows=(
+        ('last observations are not missed',
+         'elif is_same_step and is_cut.any():', 'elif False:'),
     )),
     dict(file='environments/from_gymnasium',
          catches='test_arrays_that_are_used_again3', rows=(
@@ -453,10 +524,12 @@ MUTATIONS = (
          catches='test_vectors_and_single_ones_have_the_same_episodes', rows=(
         ('late ends are not looked at',
          'if self._mode == _AutoresetMode.NEXT_STEP:', 'if False:'),
+        ('the last observation of a single environment is the next one',
+         'last if done else ()', 'arrays if done else ()'),
         ('the others are reset', "{'reset_mask': done}",
          "{'reset_mask': ~done}"),
-        ('an end counts as cut off', 'truncated & ~terminated,\n',
-         'truncated,\n'),
+        ('an end counts as cut off', ', truncated & ~terminated\n',
+         ', truncated\n'),
         ('actions are not scaled',
          'spaces.to_space(actions, self._env.single_action_space)', 'actions'),
     )),
@@ -469,7 +542,7 @@ MUTATIONS = (
          catches='test_a_vector_starts_again_after_an_end', rows=(
         ('ends of before are kept',
          'observation, _ = self._env.reset(seed=self._seed)\n'
-         '    self._ended = (self._nothing, self._nothing)',
+         '    self._ended = (self._nothing, self._nothing, ())',
          'observation, _ = self._env.reset(seed=self._seed)'),
     )),
     dict(file='modes/loading',

@@ -871,7 +871,8 @@ MUTATIONS = (
          )),
     dict(file='environments/from_gymnasium',
          catches='test_a_vector_of_the_caller', rows=(
-             ('a choice at the end', 'is_over = terminated\n', 'pass\n'),
+             ('a choice at the end', 'else terminated)',
+              'else self._nothing)'),
          )),
     dict(file='environments/encoding', catches='test_a_vector_of_the_caller',
          rows=(

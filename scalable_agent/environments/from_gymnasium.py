@@ -1,17 +1,25 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Wraps environments, and vectors of environments, made by the caller."""
 
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
 import gymnasium
+from gymnasium.vector import utils as vector_utils
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.environments import base
 from scalable_agent.environments import encoding
 from scalable_agent.environments import spaces
 from scalable_agent.experience import structs
+from scalable_agent.experience.nests import map_nests
 from scalable_agent.processes import shared_arrays
 from scalable_agent.processes import user_code
 
 _AutoresetMode = gymnasium.vector.AutoresetMode
+# `done`, `truncated` and `last_observation` of a `base.VectorStep`.
+_Ends: TypeAlias = tuple[
+    np.ndarray, np.ndarray, base.Observation | tuple[()]]
 
 
 def wrap(env: gymnasium.Env | gymnasium.vector.VectorEnv
@@ -47,31 +55,27 @@ class WrappedEnvironment:
     return self._convert(self._env.reset()[0])
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
-    """Steps the environment, and resets the environment after an episode.
-
-    `last_observation` is the first observation of the next episode, as in
-    `WrappedVector`.
-    """
+    """Steps the environment, and resets the environment after an episode."""
     [action] = spaces.to_space(actions, self._env.action_space)
     observation, reward, terminated, truncated, _ = self._env.step(action)
     number = user_code.number_of_reward(reward)  # `reset` may overwrite arrays.
     is_over, is_cut = user_code.ends_of_step(terminated, truncated)
     done = is_over or is_cut
+    arrays = last = self._convert(observation, is_over)
     if done:
-      observation, _ = self._env.reset()
-    is_done, arrays = np.array([done]), self._convert(observation)
+      arrays = self._convert(self._env.reset()[0])
+    is_done = np.array([done])
     return base.VectorStep(
         np.array([number], np.float32), is_done, is_done, arrays,
-        np.array([done and not is_over]), arrays if done else ())
+        np.array([done and not is_over]), last if done else ())
 
   def close(self) -> None:
     """Does nothing: the caller closes the environment."""
 
-  def _convert(self, observation: structs.Nest) -> base.Observation:
-    arrays = {name: np.zeros([1, *spec.shape], spec.dtype)
-              for name, spec in self._layout.arrays.items()}
-    shared_arrays.write(arrays, 0, self._encode(observation))
-    return self._layout.decode(arrays)
+  def _convert(self, observation: structs.Nest,
+               is_over: bool = False) -> base.Observation:
+    return _of_rows(
+        self._layout, 1, {0: self._encode(observation, is_over)})
 
 
 class WrappedVector:
@@ -88,7 +92,7 @@ class WrappedVector:
 
     With a `seed`, each `initial` starts the same games.
     """
-    self._env = env
+    self._env, self._level_name = env, level_name
     self._seed = seed
     action = spaces.action_spec(env.single_action_space, level_name)
     self._layout = spaces.layout(
@@ -98,37 +102,48 @@ class WrappedVector:
     self._mode = _autoreset_mode(env)
     self.spec = structs.EnvironmentSpec(self._layout.spec, action, 1)
     self._nothing = np.broadcast_to(False, env.num_envs)
-    self._ended = (self._nothing, self._nothing)
+    self._ended: _Ends = (self._nothing, self._nothing, ())
 
   def initial(self) -> base.Observation:
     """See `base.VectorEnvironment`; without a seed, other games follow."""
     observation, _ = self._env.reset(seed=self._seed)
-    self._ended = (self._nothing, self._nothing)
+    self._ended = (self._nothing, self._nothing, ())
     return self._convert(observation, self._nothing)
 
   def step(self, actions: np.ndarray) -> base.VectorStep:
     """Steps the vector.
 
-    `last_observation` is the first observation of the next episode, because not
-    every vector has the last observation.
+    Raises EnvironmentSpecError if the last observation before a time limit is
+    not known.
     """
-    observation, reward, terminated, truncated, _ = self._env.step(
+    raw, reward, terminated, truncated, info = self._env.step(
         spaces.to_space(actions, self._env.single_action_space))
     # The vector may use its arrays again.
     reward = np.array(reward, np.float32)
-    now = (np.array(terminated), np.array(truncated))
-    is_over = self._nothing  # An observation of a new episode needs an action.
+    terminated, truncated = np.asarray(terminated), np.asarray(truncated)
+    done, is_cut = terminated | truncated, truncated & ~terminated
+    is_same_step = self._mode == _AutoresetMode.SAME_STEP
+    # An observation of a new episode needs an action.
+    observation = self._convert(
+        raw, self._nothing if is_same_step else terminated)
+    last: base.Observation | tuple[()] = ()
+    if done.any():
+      last = map_nests(np.copy, observation)
+      if 'final_obs' in info:
+        last = self._final(info['final_obs'], done, terminated)
+      elif is_same_step and is_cut.any():
+        raise errors.EnvironmentSpecError(
+            f'{self._level_name} resets in the step of an end, but has no '
+            "info['final_obs'], the last observation before a time limit: add "
+            'this, or make the vector with AutoresetMode.NEXT_STEP.')
+      if self._mode == _AutoresetMode.DISABLED:
+        raw, _ = self._env.reset(options={'reset_mask': done})
+        observation = self._convert(raw, self._nothing)
+    ends = (done, is_cut, last)
     if self._mode == _AutoresetMode.NEXT_STEP:
-      is_over = terminated
-      now, self._ended = self._ended, now
-    terminated, truncated = now
-    done = terminated | truncated
-    if self._mode == _AutoresetMode.DISABLED and done.any():
-      observation, _ = self._env.reset(options={'reset_mask': done})
-    observation = self._convert(observation, is_over)
-    return base.VectorStep(
-        reward, done, done, observation, truncated & ~terminated,
-        observation if done.any() else ())
+      ends, self._ended = self._ended, ends
+    done, is_cut, last = ends
+    return base.VectorStep(reward, done, done, observation, is_cut, last)
 
   def close(self) -> None:
     """Does nothing: the caller closes the vector."""
@@ -143,6 +158,30 @@ class WrappedVector:
     return self._layout.decode({
         name: shared_arrays.fit(arrays[name], spec.dtype)
         for name, spec in self._layout.arrays.items()})
+
+  def _final(self, final: Any, done: np.ndarray,
+             terminated: np.ndarray) -> base.Observation:
+    """Returns the last observations of episodes, of `info['final_obs']`.
+
+    `done` and `terminated`, bool `[E]`, say where an episode ended.
+    """
+    if not (isinstance(final, np.ndarray) and final.dtype.hasobject):
+      # Arrays of all environments.
+      final = [*vector_utils.iterate(vector_utils.batch_space(
+          self._env.single_observation_space, len(done)), final)]
+    return _of_rows(self._layout, len(done), {
+        row: self._encode(final[row], terminated[row])
+        for row in map(int, np.flatnonzero(done))})
+
+
+def _of_rows(layout: spaces.Layout, num_envs: int,
+             rows: Mapping[int, dict[str, np.ndarray]]) -> base.Observation:
+  """Returns observations `[E, ...]`, of the encoded `rows`; others are 0."""
+  arrays = {name: np.zeros([num_envs, *spec.shape], spec.dtype)
+            for name, spec in layout.arrays.items()}
+  for row, encoded in rows.items():
+    shared_arrays.write(arrays, row, encoded)
+  return layout.decode(arrays)
 
 
 def _autoreset_mode(
