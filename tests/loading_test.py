@@ -276,6 +276,19 @@ class GivenTest(parameterized.TestCase):
     output = flow.initial()
     self.assertEqual(output.observation['time'].tolist(), [[1, 0]])
 
+  def test_texts_in_shared_memory_are_refused(self):
+    shared, sent = (gymnasium.vector.AsyncVectorEnv(
+        [_Growing], shared_memory=is_shared) for is_shared in (True, False))
+    for vector in shared, sent:
+      self.addCleanup(vector.close)
+    with self.assertRaisesRegex(errors.EnvironmentSpecError,
+                                '^AsyncVectorEnv: .* shared_memory=False'):
+      from_gymnasium.wrap(shared)
+    flow = from_gymnasium.wrap(sent)
+    flow.initial()
+    output = flow.step(np.zeros([1, 2], np.float32))
+    self.assertEqual(output.observation['instruction'], [b'step 1'])
+
   def test_spaces_that_are_not_supported(self):
     env = _Growing()
     env.action_space = gymnasium.spaces.Text(3)
@@ -489,6 +502,14 @@ MUTATIONS = (
         ('a simulator has an array for each environment',
          "if not (isinstance(final, np.ndarray) and final.dtype.hasobject):",
          'if False:'),
+    )),
+    dict(file='environments/from_gymnasium',
+         catches='test_texts_in_shared_memory_are_refused', rows=(
+        ('texts in shared memory are taken',
+         "env.unwrapped, 'shared_memory', False):",
+         "env.unwrapped, 'no_memory', False):"),
+        ('all texts are refused', "env.unwrapped, 'shared_memory', False):",
+         "env.unwrapped, 'shared_memory', False) is not None:"),
     )),
     dict(file='environments/from_gymnasium',
          catches='test_a_time_limit_without_the_last_observation', rows=(

@@ -97,6 +97,11 @@ class WrappedVector:
     action = spaces.action_spec(env.single_action_space, level_name)
     self._layout = spaces.layout(
         env.single_observation_space, action, level_name)
+    if spaces.TEXT in self._layout.arrays and getattr(
+        env.unwrapped, 'shared_memory', False):
+      raise errors.EnvironmentSpecError(
+          f"{level_name}: gymnasium's AsyncVectorEnv reads a Text from shared "
+          'memory only once. Make the vector with shared_memory=False.')
     self._encode = encoding.Encoder(
         env.single_observation_space, env.single_action_space)
     self._mode = _autoreset_mode(env)
