@@ -121,6 +121,9 @@ class ReportTest(parameterized.TestCase):
     _, output = _check(_name('Goals'))  # Without compute_reward.
     self.assertIn('--recipe=appo_vectors', output)
     self.assertRegex(output, r'hindsight\s+needs\s+goals\s+of\s+type\s+Box')
+    _, output = _check('bit_flipping', '--num_action_repeats=2')
+    self.assertIn('--recipe=appo_vectors', output)
+    self.assertRegex(output, r'and\s+--num_action_repeats=1\.')
 
   def test_units_of_the_environment(self):
     with mock.patch.object(sys, 'argv', ['experiment.py']):
@@ -375,7 +378,9 @@ class AdviceTest(parameterized.TestCase):
               spec=structs.EnvironmentSpec(
                   _VECTOR, structs.ActionSpec((3, 2)), 1)), 'appo_vectors'),
       (_continuous(parts=_GOALS),
-       'sac_fetch_reach'))
+       'sac_fetch_reach'),
+      (_continuous(parts={'a': _PART, 'instruction': _PART}), 'appo_vectors'),
+      (_facts(parts={**_GOALS, 'instruction': _PART}), 'appo_vectors'))
   def test_recipe(self, facts, recipe):
     self.assertEqual(check.advise(facts).recipe, recipe)
 
@@ -406,6 +411,9 @@ class AdviceTest(parameterized.TestCase):
       (_facts(step_s=1., spec=structs.EnvironmentSpec(  # Not with ddqn.
           _VECTOR, structs.ActionSpec((3, 2)), 1)), 0),
       (_facts(step_s=1., parts=_GOALS), 0),
+      (_facts(step_s=1., parts={'a': _PART, 'instruction': _PART}), 0),
+      (_continuous('Box(-1.0, 1.0, (1,), float32)',
+                   rewards=np.full(100, .005)), 0),
       (_facts(parts=_GOALS, can_use_hindsight=False), 1),
       (_facts(lengths=[9, 10], num_terminated=2), 1),
       (_facts(lengths=[9, 10], num_terminated=1), 0),
@@ -564,6 +572,11 @@ MUTATIONS = (
         ('no time limit is known', 'env.spec.max_episode_steps is not None',
          'False'),
     )),
+    dict(file='modes/check', catches='test_goals', rows=(
+        ('hindsight with repeated actions',
+         'facts.can_use_hindsight and config.num_action_repeats == 1',
+         'facts.can_use_hindsight'),
+    )),
     dict(file='environments/trial', catches='test_goals', rows=(
         ('hindsight cannot be used', 'goals.can_use_hindsight(env)', 'False'),
     )),
@@ -580,10 +593,16 @@ MUTATIONS = (
         ('zeros count', 'np.abs(rewards[rewards != 0])', 'np.abs(rewards)'),
         ('one large reward is enough', 'float(sizes.mean())',
          'float(sizes.max())'),
+        ('instructions without a memory',
+         'is_continuous and _fits_replay(facts) and', 'is_continuous and'),
         ('hindsight without compute_reward', 'and facts.can_use_hindsight\n',
          '\n'),
     )),
     dict(file='modes/check', catches='test_remarks', rows=(
+        ('instructions with ddqn', 'and _fits_replay(facts)\n      and not',
+         'and not'),
+        ('continuous actions with ddqn',
+         '\n      and not facts.spec.action.size):', '):'),
         ('time limits are not known',
          '> 1 and facts.has_time_limit is False',
          ''),

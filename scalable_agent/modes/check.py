@@ -65,6 +65,8 @@ def run(config: config_lib.Config) -> int:
         'fit the levels of DeepMind Lab.')
   print(f'{level}: random steps, for up to {_SECONDS:g} seconds.', flush=True)
   facts = environments.play_trial(level, config, _SECONDS)
+  facts = facts._replace(can_use_hindsight=(
+      facts.can_use_hindsight and config.num_action_repeats == 1))
   found = faults(facts)
   advice = advise(facts, has_processes=shares.has_processes(level))
   lines = [f'  {name:13} {text}' for name, text in _report(facts)]
@@ -146,7 +148,8 @@ def _about_rules(facts: trial.Facts) -> Iterator[str]:
         'its resets would take too long.')
   if _GOALS <= set(facts.parts) and not facts.can_use_hindsight:
     yield ('Goals are taken as a part of the observation: hindsight needs '
-           'goals of type Box, and a method compute_reward.')
+           'goals of type Box, a method compute_reward, and '
+           '--num_action_repeats=1.')
 
 
 def _about_episodes(facts: trial.Facts) -> Iterator[str]:
@@ -174,8 +177,8 @@ def _about_steps(recipe: str, facts: trial.Facts) -> Iterator[str]:
   if recipe == 'sac_vectors' and not is_slow:
     yield ('Steps are fast: appo_vectors needs more frames, but may reach the '
            'same return in less time.')
-  if is_slow and recipe.startswith('appo_') and (
-      len(facts.spec.action.num_values) == 1):
+  if (is_slow and recipe.startswith('appo_') and _fits_replay(facts)
+      and not facts.spec.action.size):
     yield ('Steps are slow: --algorithm=ddqn, in place of --recipe, learns '
            'from each step many times.')
 
@@ -219,18 +222,23 @@ def _about_integers(facts: trial.Facts) -> Iterator[str]:
 def _recipe(facts: trial.Facts) -> tuple[str, str]:
   """Returns a recipe and the reason for this recipe."""
   is_continuous = facts.spec.action.size > 0
-  has_parts = len(facts.spec.action.num_values) > 1  # Not with ddqn.
   if (_GOALS <= set(facts.parts) and facts.can_use_hindsight
-      and not has_parts):
+      and _fits_replay(facts)):
     return (('sac_fetch_reach' if is_continuous else 'ddqn_bit_flipping'),
             'for goals: with hindsight')
   if any(len(spec.shape) == 3 for _, spec in _specs(facts)):
     return 'appo_frames', 'for frames'
   mean_size = _mean_size(facts.rewards)
-  if is_continuous and (
+  if is_continuous and _fits_replay(facts) and (
       not mean_size or _MIN_REWARD <= mean_size <= _MAX_REWARD):
     return 'sac_vectors', 'for continuous actions: needs the fewest frames'
   return 'appo_vectors', 'for vectors, with normalisation'
+
+
+def _fits_replay(facts: trial.Facts) -> bool:
+  """Whether off-policy recipes fit: an action of one part, no instruction."""
+  return (len(facts.spec.action.num_values) <= 1
+          and spaces.TEXT not in facts.parts)
 
 
 def _mean_size(rewards: np.ndarray) -> float:
