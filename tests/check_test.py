@@ -93,6 +93,8 @@ class ReportTest(parameterized.TestCase):
           r"Not used as a mask of actions: info\['action_mask'\],\s+"
           r'action_masks\(\),\s+the\s+part\s+valid_mask',
           r'valid_mask +Box\(0 to 2, \(2,\), int8\)')),
+      ('Bandit', 0, ('of 1 steps each; 0 terminated',
+                     'its checker finds no fault')),
       ('Talks', 0, ('Warnings:\n- The simulator is old.\n\n',)),
       ('Masked', 0, (r'last +Box', 'checker was not run: it does not know')))
   def test_report(self, kind, expected_code, patterns):
@@ -560,6 +562,7 @@ MUTATIONS = (
         ('masks in infos are not seen', 'spaces.MASK in self._info)', 'False)'),
         ('masks of methods are not seen',
          "env.has_wrapper_attr('action_masks')", 'False'),
+        ('no time limit of one step', "vars(raw)['step']", "vars(raw)['_']"),
         ('bounds of the first number only', 'space.low.min():g',
          'space.low[0] - 1:g'),
         ('the mask is not looked at',

@@ -192,6 +192,13 @@ class OtherMasks(_Checked):
             'valid_mask': self.action_masks()}
 
 
+class Bandit(_Checked):
+  """A time limit of one step, as a number of NumPy."""
+
+  def step(self, action):
+    return super().step(action)[0], 1., False, np.bool_(True), {}
+
+
 class Talks(_Checked):
 
   def step(self, action):
