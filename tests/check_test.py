@@ -95,6 +95,7 @@ class ReportTest(parameterized.TestCase):
           r'valid_mask +Box\(0 to 2, \(2,\), int8\)')),
       ('Bandit', 0, ('of 1 steps each; 0 terminated',
                      'its checker finds no fault')),
+      ('Numbered', 0, (r'\n  0 +Box\(', r'\n  1 +Discrete\(')),
       ('Talks', 0, ('Warnings:\n- The simulator is old.\n\n',)),
       ('Masked', 0, (r'last +Box', 'checker was not run: it does not know')))
   def test_report(self, kind, expected_code, patterns):
@@ -562,6 +563,8 @@ MUTATIONS = (
         ('masks in infos are not seen', 'spaces.MASK in self._info)', 'False)'),
         ('masks of methods are not seen',
          "env.has_wrapper_attr('action_masks')", 'False'),
+        ('names of parts are texts', "'mask' in str(name).lower()",
+         "'mask' in name.lower()"),
         ('no time limit of one step', "vars(raw)['step']", "vars(raw)['_']"),
         ('bounds of the first number only', 'space.low.min():g',
          'space.low[0] - 1:g'),

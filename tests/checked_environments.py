@@ -199,6 +199,15 @@ class Bandit(_Checked):
     return super().step(action)[0], 1., False, np.bool_(True), {}
 
 
+class Numbered(_Checked):
+  """Parts with numbers as names."""
+  observation_space = spaces.Dict({
+      0: spaces.Box(-1, 1, (3,), np.float32), 1: spaces.Discrete(2)})
+
+  def _observation(self):
+    return {0: super()._observation(), 1: self._steps % 2}
+
+
 class Talks(_Checked):
 
   def step(self, action):

@@ -232,7 +232,8 @@ class Trial:
         "info['action_mask']": isinstance(self._info, Mapping) and (
             spaces.MASK in self._info),
         'action_masks()': env.has_wrapper_attr('action_masks'),
-        **{f'the part {name}': 'mask' in name.lower() and part.shape == (size,)
+        **{f'the part {name}': 'mask' in str(name).lower()
+           and part.shape == (size,)
            for name, part in self._spaces.items()}}
     return [place for place, is_there in found.items() if is_there]
 

@@ -299,7 +299,7 @@ def _report(facts: trial.Facts) -> Iterator[tuple[str, str]]:
   for name, part in facts.parts.items():
     seen = (f'; seen {_range([part.low, part.high])}'
             if part.low <= part.high else '')
-    yield ('observations' if _has_no_parts(facts) else name), (
+    yield ('observations' if _has_no_parts(facts) else str(name)), (
         short(part.space) + seen)
   yield 'actions', short(facts.action_space)
   rewards, lengths = facts.rewards, facts.lengths
