@@ -162,6 +162,13 @@ class ActionsTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         env.step(np.array([0, 3])).observation, [[2], [5]])
 
+  def test_names_that_cannot_be_sorted(self):
+    part = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    with self.assertRaisesRegex(
+        errors.EnvironmentSpecError, '^a level has .* cannot be sorted: give'):
+      spaces.layout(gymnasium.spaces.Dict({0: part, 'a': part}),
+                    structs.ActionSpec((2,)), 'a level')
+
   def test_text_of_another_name(self):
     text = gymnasium.spaces.Text(9)
     picture = gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8)
@@ -450,6 +457,8 @@ class RewardFunctionTest(parameterized.TestCase):
 
 
 MUTATIONS = (
+    dict(file='environments/spaces', catches='test_names_that_cannot_be_sorted',
+         rows=(('names of any kinds', '    sorted(parts)\n', '    pass\n'),)),
     dict(file='environments/goals', catches='test_rewards_in_arrays',
          rows=(
         ('rewards in arrays stay so',

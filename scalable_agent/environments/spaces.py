@@ -117,6 +117,12 @@ def layout(space: gymnasium.Space, action: structs.ActionSpec,
   does not fit the actions.
   """
   parts = parts_of(space)
+  try:
+    sorted(parts)
+  except TypeError:
+    raise errors.EnvironmentSpecError(
+        f'{level_name} has observations {in_a_line(space)}, whose names cannot '
+        'be sorted: give all parts texts as names.') from None
   if MASK in parts:
     _check_mask_space(parts[MASK], action, level_name)
   arrays = {name: array for name, part in parts.items()
