@@ -523,10 +523,13 @@ class GymnasiumTest(parameterized.TestCase):
         errors.EnvironmentProcessError, f'has the number {message}'):
       env.initial()
 
-  def test_an_error_names_the_function_that_returned_the_wrong_value(self):
-    env = self.make('fake/Outside-v0')
+  @parameterized.parameters('Outside', 'OutsideLater')
+  def test_an_error_names_the_function_that_returned_the_wrong_value(
+      self, level):
+    env = self.make(f'fake/{level}-v0')
     with self.assertRaises(errors.EnvironmentProcessError) as raised:
       env.initial()
+      env.step(np.array([0]))
     self.assertRegex(
         raised.exception.frames, 'fake_environments.py", line .*, in reset\n')
 
@@ -1267,6 +1270,11 @@ MUTATIONS = (
          catches='test_steps_that_cannot_be_learned_from', rows=(
         ('None is False', 'user_code.ends_of_step(terminated, truncated)',
          'bool(terminated), bool(truncated)'),
+    )),
+    dict(file='processes/workers',
+         catches='test_an_error_names_the_function_that_returned_the_wrong_value1',
+         rows=(
+        ('a step is blamed for a reset', "          method = 'reset'\n", ''),
     )),
     dict(file='processes/workers',
          catches='test_environments_of_a_process_close_in_turn', rows=(

@@ -345,12 +345,8 @@ class RunsTest(parameterized.TestCase):
 MUTATIONS = (
     dict(file='processes/workers', catches='test_of_processes', rows=(
         ('the info of every step',
-         '    for name, array in exchange.metrics.items():\n'
-         '      array[index] = user_code.number_of_info(info, name)\n'
-         '    observation, _ = env.reset()',
-         '    observation, info = env.reset()\n'
-         '    for name, array in exchange.metrics.items():\n'
-         '      array[index] = user_code.number_of_info(info, name)'),
+         'user_code.number_of_info(info, name)',
+         'user_code.number_of_info(env.reset()[1], name)'),
     )),
     dict(file='environments/base', catches='test_of_processes', rows=(
         ('metrics of other steps', '      metrics = result.metrics\n',

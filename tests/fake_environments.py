@@ -693,6 +693,19 @@ class OutsideDiscrete(Outside):
     return -1
 
 
+class OutsideLater(_Fake):
+  """Returns two numbers of one, from the second reset on."""
+  _num_resets = 0
+
+  def reset(self, *, seed=None, options=None):
+    self._num_resets += 1
+    observation, info = super().reset(seed=seed)
+    return np.repeat(observation, min(self._num_resets, 2)), info
+
+  def step(self, action):
+    return *super().step(action)[:2], True, False, {}
+
+
 class Marks(_Fake):
   """uint8 from 0 to 10, which is no picture."""
   observation_space = spaces.Box(0, 10, (2,), np.uint8)

@@ -289,6 +289,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
   while command != _CLOSE:
     answer = _DONE_BYTE
     for i, index in enumerate(indices):
+      method = 'reset' if command == _RESET else 'step'
       try:
         if command is None:
           with warnings.catch_warnings():
@@ -299,12 +300,13 @@ def _work(commands: connection.Connection, done: connection.Connection,
           seed_process(seeds[i])
           observation, _ = envs[i].reset(seed=seeds[i])
           shared_arrays.write(exchange.observation, index, observation)
-        else:
-          _step(envs[i], exchange, index)
+        elif _step(envs[i], exchange, index):
+          method = 'reset'
+          observation, _ = envs[i].reset()
+          shared_arrays.write(exchange.observation, index, observation)
         exchange.status[index] = DONE
       except Exception as e:
-        name = 'reset' if command == _RESET else 'step'
-        text = user_code.report(e, command and envs[i], name).to_bytes(
+        text = user_code.report(e, command and envs[i], method).to_bytes(
             shared_arrays.MAX_REPORT_BYTES)
         exchange.report[index, :len(text)] = np.frombuffer(text, np.uint8)
         exchange.status[indices] = DONE  # The parent waits no longer.
@@ -327,16 +329,18 @@ def seed_process(seed: int) -> None:
 
 
 def _step(env: gymnasium.Env, exchange: shared_arrays.Exchange,
-          index: int) -> None:
+          index: int) -> bool:
+  """Steps an environment; returns whether the episode ended."""
   # A copy, because environments may keep their last action.
   observation, reward, terminated, truncated, info = env.step(
       exchange.action[index].copy())
   exchange.reward[index] = user_code.number_of_reward(reward)
   ends = user_code.ends_of_step(terminated, truncated)
   exchange.terminated[index], exchange.truncated[index] = ends
-  if any(ends):
-    shared_arrays.write(exchange.last_observation, index, observation)
-    for name, array in exchange.metrics.items():
-      array[index] = user_code.number_of_info(info, name)
-    observation, _ = env.reset()
-  shared_arrays.write(exchange.observation, index, observation)
+  if not any(ends):
+    shared_arrays.write(exchange.observation, index, observation)
+    return False
+  shared_arrays.write(exchange.last_observation, index, observation)
+  for name, array in exchange.metrics.items():
+    array[index] = user_code.number_of_info(info, name)
+  return True
