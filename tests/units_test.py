@@ -2,6 +2,7 @@
 """Tests that users of agents act and observe in the units of environments."""
 
 import contextlib
+import inspect
 import io
 import json
 import os
@@ -318,7 +319,10 @@ class SpecTest(absltest.TestCase):
     self.assertEqual(found.counted, {'weekday': spaces.Discrete(7)})
 
   def test_spaces_are_the_same_after_a_file(self):
-    for space in (*_ACTIONS.values(), *_COUNTED.values()):
+    others = []
+    if 'dtype' in inspect.signature(spaces.Discrete).parameters:
+      others.append(spaces.Discrete(5, start=250, dtype=np.uint8))
+    for space in (*_ACTIONS.values(), *_COUNTED.values(), *others):
       saved = json.loads(json.dumps(units.describe(space, space)))
       found = units.Units(saved).action_space
       self.assertEqual(found, space)
@@ -403,6 +407,8 @@ MUTATIONS = (
          "'start': [0] * len(space.nvec),"),
         ('the dtype gets lost', "dtype = np.dtype(facts['dtype'])",
          'dtype = np.dtype(np.float32)'),
+        ('the dtype of a Discrete gets lost', "if 'dtype' in facts else {}",
+         'if False else {}'),
     )),
     dict(file='environments/units',
          catches='test_masks_are_taken_as_the_environment_returns', rows=(

@@ -177,7 +177,10 @@ def _to_json(space: gymnasium.Space) -> dict[str, object]:
     return {'type': 'Box', 'low': space.low.tolist(),
             'high': space.high.tolist(), 'dtype': space.dtype.name}
   if isinstance(space, gym_spaces.Discrete):
-    return {'type': 'Discrete', 'n': int(space.n), 'start': int(space.start)}
+    facts = {'type': 'Discrete', 'n': int(space.n), 'start': int(space.start)}
+    # Without a dtype, as in older files, the numbers are int64.
+    return facts if space.dtype == np.int64 else {
+        **facts, 'dtype': space.dtype.name}
   if isinstance(space, gym_spaces.MultiDiscrete):
     return {'type': 'MultiDiscrete', 'nvec': space.nvec.tolist(),
             'start': space.start.tolist(), 'dtype': np.dtype(space.dtype).name}
@@ -193,7 +196,9 @@ def _from_json(facts: Mapping[str, Any]) -> gymnasium.Space:
     return gym_spaces.Box(np.array(facts['low'], dtype),
                           np.array(facts['high'], dtype), dtype=dtype.type)
   if kind == 'Discrete':
-    return gym_spaces.Discrete(facts['n'], start=facts['start'])
+    # gymnasium 1.1 takes no dtype.
+    dtype = {'dtype': np.dtype(facts['dtype']).type} if 'dtype' in facts else {}
+    return gym_spaces.Discrete(facts['n'], start=facts['start'], **dtype)
   if kind == 'MultiDiscrete':
     return gym_spaces.MultiDiscrete(
         facts['nvec'], dtype=np.dtype(facts['dtype']).type,
