@@ -233,6 +233,18 @@ class RecorderTest(parameterized.TestCase):
     self.assertEqual(recording_lib._text(
         0., np.array(action), recording_lib._meanings(env)), text)
 
+  def test_a_reward_in_an_array(self):
+    env = gymnasium.wrappers.TransformReward(
+        gymnasium.make('CartPole-v1', render_mode='rgb_array'),
+        lambda reward: np.array([reward]))
+    with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
+      _Collected.all = []
+      recorder = recording_lib.Recorder(
+          env, recording_lib.Recording('d', has_text=True), 3)
+      recorder.reset(seed=0)
+      recorder.step(0)
+    self.assertEqual(_Collected.all[0].texts[1], '1  0')
+
   def test_what_render_shows(self):
     env = gymnasium.make('CartPole-v1', render_mode='rgb_array')
     with mock.patch.object(recording_lib, 'VideoWriter', _Collected):
@@ -630,6 +642,11 @@ class VideosTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='environments/recording', catches='test_a_reward_in_an_array',
+         rows=(
+        ('rewards are numbers', 'user_code.number_of_reward(reward)',
+         'float(reward)'),
+    )),
     dict(file='environments/registry',
          catches='test_a_function_that_takes_more_than_its_environment', rows=(
         ('environments without pictures are not made',
@@ -674,7 +691,8 @@ MUTATIONS = (
          'if terminated or truncated:\n'
          '      self._end()',
          'pass'),
-        ('the return of before', 'self._return += float(reward)', 'pass'),
+        ('the return of before',
+         'self._return += user_code.number_of_reward(reward)', 'pass'),
     )),
     dict(file='environments/recording',
          catches='test_it_is_the_same_game', rows=(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scalable_agent import errors
 from scalable_agent.environments import atari
 from scalable_agent.environments import base
+from scalable_agent.processes import user_code
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
 _DEFAULT_FPS = 30.
@@ -129,7 +130,7 @@ class Recorder(gymnasium.Wrapper):
   def step(self, action: np.ndarray | int) -> base.Step:
     """See `gymnasium.Env.step`; completes the video at the end of a game."""
     observation, reward, terminated, truncated, info = self.env.step(action)
-    self._return += float(reward)
+    self._return += user_code.number_of_reward(reward)
     self._add(observation, action)
     if terminated or truncated:
       self._end()
