@@ -201,8 +201,7 @@ def to_csv(table: score_table.Table) -> str:
     for row in run.rows:
       writer.writerow([
           row.level, 'mean return', 'yours', row.mean, row.std, *row.interval,
-          len(row.returns),
-          suite.normalized(row.level, row.mean)
+          len(row.returns), suite.normalized(row.level, row.mean)
           if suite and row.level in suite.keys else '', run.source])
   for level, score in dict.fromkeys(
       (c.row.level, score) for c in table.comparisons for score in c.scores):
