@@ -534,8 +534,8 @@ MUTATIONS = (
     )),
     dict(file='processes/remote',
          catches='test_an_environment_that_cannot_be_interrupted', rows=(
-        ('a trial has the time of a step', 'self._answer(self._more_s)',
-         'self._answer(0.)'),
+        ('a trial has the time of a step', 'self._answer(self._more_s,',
+         'self._answer(0.,'),
     )),
     dict(file='experiment',
          catches='test_a_check_waits_30_seconds_unless_another_time_is_given',

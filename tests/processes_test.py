@@ -300,6 +300,9 @@ class _Thing:
   def hang(self):
     time.sleep(10_000)
 
+  def long_result(self, size):
+    return bytes(size)
+
   def start(self, environ=None):
     """Starts a program that writes files; returns its pid and directory."""
     directory = processes.directory()
@@ -398,7 +401,7 @@ class RemoteTest(parameterized.TestCase):
     self.assertNotEqual(mark, ['of another program'])
 
   def test_calls(self):
-    with remote.Remote('thing', _Thing, 60) as thing:
+    with remote.Remote('thing', _Thing, float('inf')) as thing:
       np.testing.assert_array_equal(
           thing.call('double', np.arange(3)), [0, 2, 4])
       self.assertNotIn(thing.call('pid'), (os.getpid(), os.getppid()))
@@ -420,6 +423,23 @@ class RemoteTest(parameterized.TestCase):
       thing.call(method)
     self.assertEmpty(multiprocessing.active_children())
     thing.close()
+
+  @parameterized.parameters(
+      ('double', b'x' * 3_000_000), ('long_result', 3_000_000))
+  def test_stopped_within_a_long_message(self, method, argument):
+    thing = remote.Remote('thing', _Thing, 2)
+    pid = thing.call('pid')
+    if method == 'long_result':
+      thing._pipe.send((method, (argument,)))
+      time.sleep(.5)  # Now the process waits for a reader of its result.
+    os.kill(pid, signal.SIGSTOP)
+    end = threading.Timer(20, os.kill, (pid, signal.SIGKILL))
+    end.start()
+    self.addCleanup(end.cancel)
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessLostError, 'did not answer within 2 seconds'):
+      thing.call(method, argument)
+    self.assertEmpty(multiprocessing.active_children())
 
   def test_a_start_may_take_longer_than_a_call(self):
     remote.Remote('thing', functools.partial(time.sleep, .3), .1).close()
@@ -1020,6 +1040,16 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/remote',
+         catches='test_stopped_within_a_long_message0', rows=(
+        ('a long request is waited for without an end',
+         'socket.SO_SNDTIMEO, socket.SO_RCVTIMEO:', '(socket.SO_RCVTIMEO,):'),
+    )),
+    dict(file='processes/remote',
+         catches='test_stopped_within_a_long_message1', rows=(
+        ('a long result is waited for without an end',
+         'socket.SO_SNDTIMEO, socket.SO_RCVTIMEO:', '(socket.SO_SNDTIMEO,):'),
+    )),
     dict(file='environments/registry',
          catches='test_errors_of_gymnasium_in_a_module', rows=(
         ('errors of gymnasium in a module are unknown levels',

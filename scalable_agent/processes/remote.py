@@ -8,7 +8,10 @@ from collections.abc import Callable
 import contextlib
 from multiprocessing import connection
 import operator
+import os
 import pickle
+import socket
+import struct
 import threading
 from typing import Any
 
@@ -19,6 +22,7 @@ from scalable_agent.processes import starts
 from scalable_agent.processes import user_code
 
 _CLOSE_TIMEOUT_S = 2.0
+_LONGEST_WAIT_S = 1e9  # The system takes no infinite time.
 
 
 class Remote:
@@ -44,6 +48,7 @@ class Remote:
     self._timeout_s, self._more_s = timeout_s, more_s
     self._lock = threading.Lock()
     self._pipe, pipe = processes.CONTEXT.Pipe()
+    _limit_waits(self._pipe, timeout_s + more_s)
     with pipe:
       try:
         self._process = processes.start(
@@ -62,10 +67,7 @@ class Remote:
   def call(self, method: str, *args: object) -> Any:
     """Returns the result of a method; raises the errors of `__init__`."""
     with self._lock:
-      # If the process has died, `_answer` raises the error.
-      with contextlib.suppress(OSError):
-        self._pipe.send((method, args))
-      return self._answer(self._more_s)
+      return self._answer(self._more_s, pickle.dumps((method, args)))
 
   def call_last(self, method: str, timeout_s: float) -> None:
     """Calls a method without a result, then ends the process.
@@ -92,10 +94,10 @@ class Remote:
   def __exit__(self, *exc_info: object) -> None:
     self.close()
 
-  def _answer(self, more_s: float) -> object:
-    """Returns the next result from the process, or raises its error."""
+  def _answer(self, more_s: float, request: bytes = b'') -> object:
+    """Sends a request, if any; returns the result, or raises its error."""
     try:
-      value, error = self._receive(more_s)
+      value, error = self._receive(more_s, request)
     except BaseException:  # Such as Ctrl-C: the process may be busy.
       self._process.kill()
       self.close()
@@ -107,23 +109,44 @@ class Remote:
       error = error.error(self._name)
     raise error
 
-  def _receive(self, more_s: float
+  def _receive(self, more_s: float, request: bytes
                ) -> tuple[object, Exception | user_code.ErrorText | None]:
     timeout_s = self._timeout_s + more_s
     patience = processes.Patience(timeout_s)
     try:
+      # A process that has died may have sent an error before.
+      with contextlib.suppress(ConnectionError):
+        if request:
+          self._pipe.send_bytes(request)
       while not patience.wait(self._pipe.poll):
         if patience.left_s <= 0:
-          more = f', and {more_s:g} s more' if more_s else ''
-          raise errors.EnvironmentProcessLostError(
-              f'{self._name} did not answer within {timeout_s:g} seconds '
-              f'(--step_timeout_s{more}).')
+          raise TimeoutError
       return self._pipe.recv()
+    except (TimeoutError, BlockingIOError):  # See `_limit_waits`.
+      more = f', and {more_s:g} s more' if more_s else ''
+      raise errors.EnvironmentProcessLostError(
+          f'{self._name} did not answer within {timeout_s:g} seconds '
+          f'(--step_timeout_s{more}).') from None
     except (EOFError, OSError):
       self._process.join(_CLOSE_TIMEOUT_S)
       raise errors.EnvironmentProcessLostError(
           f'The process of {self._name} died with exit code '
           f'{self._process.exitcode}; {processes.WHERE_MESSAGE}.') from None
+
+
+def _limit_waits(pipe: connection.Connection, timeout_s: float) -> None:
+  """Lets sends and receives fail after `timeout_s` seconds without progress.
+
+  A process that is stopped may have read a part of a long request, or sent a
+  part of a long result. Such a wait is a `BlockingIOError` then. Time in which
+  this process is stopped does not count, as Linux begins the wait anew.
+  """
+  seconds, part = divmod(min(timeout_s, _LONGEST_WAIT_S), 1)
+  limit = struct.pack('ll', int(seconds), int(part * 1e6))
+  with socket.socket(fileno=os.dup(pipe.fileno())) as end:
+    end.setblocking(True)  # Whatever `socket.setdefaulttimeout` has set.
+    for option in socket.SO_SNDTIMEO, socket.SO_RCVTIMEO:
+      end.setsockopt(socket.SOL_SOCKET, option, limit)
 
 
 def _serve(pipe: connection.Connection, make: Callable[[], object]) -> None:
