@@ -266,6 +266,21 @@ class ReportTest(absltest.TestCase):
                      ('catch raised ValueError: x', 'frames', 'all'))
 
 
+def _thing_without_server():
+  server = os.getppid()
+  os.kill(server, signal.SIGKILL)
+  while os.getppid() == server:
+    time.sleep(.01)
+  return _Thing
+
+
+class _EndsServer:
+  """Ends the server in a process that the server has only just forked."""
+
+  def __reduce__(self):
+    return _thing_without_server, ()
+
+
 class _Thing:
 
   def double(self, value):
@@ -476,6 +491,13 @@ class RemoteTest(parameterized.TestCase):
     self.assertFalse(
         program.is_running() and program.status() != psutil.STATUS_ZOMBIE)
     self.assertFalse(os.path.exists(directory))
+
+  def test_the_server_is_killed_while_a_process_starts(self):
+    with self.assertRaisesRegex(
+        errors.EnvironmentProcessLostError, 'died with exit code'):
+      remote.Remote('thing', _EndsServer(), 60)
+    with remote.Remote('thing', _Thing, 60) as thing:
+      self.assertIsNotNone(thing.call('variables', processes._DIRECTORY)[1][0])
 
   def test_groups_of_others_are_left_alone(self):
     self.assertIsNone(processes.directory())
@@ -1040,6 +1062,12 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/processes',
+         catches='test_the_server_is_killed_while_a_process_starts', rows=(
+        ('a process without its server goes on',
+         'server = os.getppid() if _OWNER == os.getpid() else _OWNER',
+         'server = os.getppid()'),
+    )),
     dict(file='processes/remote',
          catches='test_stopped_within_a_long_message0', rows=(
         ('a long request is waited for without an end',

@@ -53,7 +53,7 @@ _locks: list[IO[bytes]] = []
 # variable. The variable also marks these processes as ours.
 _DIRECTORY = 'SCALABLE_AGENT_DIRECTORY'
 _END_TIMEOUT_S, _END_SERVER_TIMEOUT_S = 2.0, 8.0
-_OWNER = os.getpid()
+_OWNER = os.getpid()  # In forks, the process that imported this module.
 
 T = TypeVar('T')
 
@@ -270,7 +270,11 @@ def _run(unused_variables: None, target: Callable[..., None], args: tuple,
     signal.signal(number, lambda *_: None)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
   signals.send_when_parent_dies(signal.SIGKILL)  # The parent is the server.
-  server_pid.value = os.getppid()
+  # The server has imported this module, unless a program had a server before.
+  server = os.getppid() if _OWNER == os.getpid() else _OWNER
+  if os.getppid() != server:  # The server has died before.
+    os._exit(1)
+  server_pid.value = server
   threading.Thread(target=_exit_with_parent, daemon=True).start()
   target(*args)
 
