@@ -739,6 +739,32 @@ class ProgramTest(_ProgramTest):
     self.assertEqual(int(frames.replace(',', '')), 40 * int(number), last)
     self.assertNotIn('Traceback', ''.join(self.lines) + rest)
 
+  @parameterized.parameters('local', 'cluster')
+  @pytest.mark.storm
+  def test_programs_of_environments_end_with_their_worker(self, where):
+    address = 'local' if where == 'local' else _CLUSTER[0].address
+    process = self._start(
+        f'--ray_address={address}', '--total_environment_frames=1000000',
+        '--level_name=fake_environments:fake/StartsProgram-v0')
+    self._wait_for(process, '2 of 2 workers')
+    killed, ended = [worker.children(recursive=True)
+                     for worker in _processes('ActorWorker')]
+    programs = [p for p in killed + ended if p.name() == 'sleep']
+    self.assertLen(programs, 4)
+    directories = {p.environ()['SCALABLE_AGENT_DIRECTORY'] for p in programs}
+    self.assertLen(list(filter(os.path.exists, directories)), 2)
+    killed[0].parent().kill()
+    _, alive = psutil.wait_procs(killed, timeout=20)
+    self.assertEmpty(alive)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate()
+    self.assertEqual(process.returncode, 0, output)
+    _, alive = psutil.wait_procs(ended, timeout=20)
+    for left in alive:
+      left.kill()
+    self.assertEmpty(alive)
+    self.assertEmpty(list(filter(os.path.exists, directories)))
+
   @pytest.mark.storm
   def test_an_environment_fails_on_another_machine(self):
     process = self._start(

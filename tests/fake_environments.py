@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -612,6 +613,13 @@ class Children(_Fake):
   def _observation(self):
     return np.array([self._child.pid], np.float64)
   observation_space = spaces.Box(0, 2**24, (1,), np.float64)
+
+
+class StartsProgram(_Fake):
+  """Starts a program."""
+
+  def __init__(self):
+    self._program = subprocess.Popen(['/bin/sleep', '10000'])
 
 
 class RaisesInClose(_Fake):

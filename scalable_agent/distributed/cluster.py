@@ -29,6 +29,9 @@ _CONNECT_TIMEOUT_S = 5.
 _LEAVE_TIMEOUT_S = 20.
 _LONGEST_PAUSE_S = 60.
 _NUM_STARTS = 3
+# ray kills the children of each process that it ends, unless set to 0. The fork
+# server of environments, a child, must end the programs of environments.
+_KILL_CHILDREN_VARIABLE = 'RAY_kill_child_processes_on_worker_exit'
 # ray ends every process after this time without the head.
 _HEAD_TIMEOUT_VARIABLE = 'RAY_gcs_rpc_server_reconnect_timeout_s'
 _HEAD_TIMEOUT_S = 60.
@@ -55,6 +58,7 @@ def connected(config: sections.ClusterSettings) -> Iterator[None]:
   os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
   # The driver handles the errors of lost processes, and reports the loss.
   os.environ.setdefault('RAY_IGNORE_UNHANDLED_ERRORS', '1')
+  os.environ.setdefault(_KILL_CHILDREN_VARIABLE, '0')
   handler = signal.getsignal(signal.SIGTERM)
   try:
     _connect(config)
@@ -81,7 +85,8 @@ def _connect(config: sections.ClusterSettings) -> None:
       connect(address=config.ray_address, runtime_env={
           'py_modules': [os.path.dirname(scalable_agent.__file__)],
           'env_vars': {name: os.environ[name]
-                       for name in variables.TENSORFLOW | variables.KERAS
+                       for name in (_KILL_CHILDREN_VARIABLE,
+                                    *variables.TENSORFLOW, *variables.KERAS)
                        if name in os.environ}})
     except (ConnectionError, RuntimeError, ValueError,
             ray.exceptions.RayError) as e:
