@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from unittest import mock
@@ -571,6 +572,16 @@ class LearningTest(parameterized.TestCase):
                    threading.Event(), print, reports.Reports())
 
 
+@contextlib.contextmanager
+def _long_directory():
+  """Gives programs a directory whose name is too long for ray."""
+  with tempfile.TemporaryDirectory(dir='/tmp') as directory:
+    path = os.path.join(directory, 'x' * 40)
+    os.mkdir(path)
+    with mock.patch.dict(os.environ, TMPDIR=path):
+      yield
+
+
 class _ProgramTest(parameterized.TestCase):
   """Starts `experiment.py`."""
 
@@ -846,9 +857,12 @@ class ProgramTest(_ProgramTest):
 
   @pytest.mark.storm
   def test_a_cluster_of_its_own(self):
-    code, output = self._run('--ray_address=local',
-                             '--total_environment_frames=800')
+    with _long_directory():
+      code, output = self._run('--ray_address=local',
+                               '--total_environment_frames=800')
     self.assertEqual(code, 0, output)
+    self.assertIn("too long for the names of ray's sockets: files of ray are "
+                  'in /tmp.\n', output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
 
   @pytest.mark.storm
@@ -930,8 +944,9 @@ class HostsTest(_ProgramTest):
 
   @pytest.mark.storm
   def test_all_end_with_the_run(self):
-    learner, actors = self._start_all('--total_environment_frames=800')
-    output, _ = learner.communicate()
+    with _long_directory():
+      learner, actors = self._start_all('--total_environment_frames=800')
+      output, _ = learner.communicate()
     self.assertEqual(learner.returncode, 0, output)
     self.assertRegex(output, 'Saved .*ckpt-20, 800 frames.')
     for task, actor in enumerate(actors, 1):

@@ -16,6 +16,7 @@ import ray
 from ray.util import scheduling_strategies
 import scalable_agent
 from scalable_agent import errors
+from scalable_agent.distributed import ray_directory
 from scalable_agent.processes import signals
 from scalable_agent.processes import starts
 from scalable_agent.processes import threads
@@ -76,6 +77,7 @@ def _connect(config: sections.ClusterSettings) -> None:
   connect = functools.partial(
       ray.init, log_to_driver=False, logging_level=logging.ERROR)
   if config.ray_address == 'local':
+    ray_directory.shorten()
     _start(functools.partial(
         connect, address='local', num_cpus=_num_local_cpus(config),
         include_dashboard=False))

@@ -27,6 +27,7 @@ from typing import IO
 import ray
 from scalable_agent import errors
 from scalable_agent.distributed import cluster
+from scalable_agent.distributed import ray_directory
 from scalable_agent.processes import signals
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import files
@@ -73,6 +74,7 @@ def head(config: config_lib.Config) -> Iterator[None]:
         'uses the port already. Use another port.')
   host, _, port = config.ray_address.rpartition(':')
   num_cpus = config.num_learners * config.num_cpus_per_learner
+  ray_directory.shorten()  # All hosts use the directory of the head.
   with _ray_node(threading.Event(), '--head', f'--port={port}',
                  f'--node-ip-address={host}', f'--num-cpus={num_cpus}',
                  '--include-dashboard=false'):

@@ -37,7 +37,7 @@ CONTEXT = multiprocessing.get_context('forkserver')
 # Where a process of an environment prints, after "died with exit code N".
 WHERE_MESSAGE = (
     'its own message, if any, is in the output above (with --ray_address, in '
-    '/tmp/ray/session_latest/logs of its machine)')
+    'ray/session_latest/logs of /tmp or $TMPDIR of its machine)')
 _Process: TypeAlias = multiprocessing.process.BaseProcess
 _start_lock = threading.Lock()
 _started: list[_Process] = []
