@@ -175,6 +175,20 @@ class LearnersTest(parameterized.TestCase):
     self.handles[1].add_report.remote.assert_not_called()
 
   @parameterized.parameters(
+      (_task_error(ValueError('No.')), 60.),
+      (_task_error(cluster.SumError('No.')), 20.),
+      (ray.exceptions.RayActorError(), 20.))
+  def test_the_others_may_save_after_an_error(self, first, expected_s):
+    self.answers['run 0'] = first
+    with mock.patch.object(ray, 'wait', wraps=ray.wait) as wait, \
+        contextlib.redirect_stderr(io.StringIO()), \
+        self.assertRaises((ValueError, learners.LearnerLost)):
+      self.learners.run_to_end(threading.Event())
+    self.assertEqual(
+        [call.kwargs['timeout'] for call in wait.call_args_list
+         if call.args[0] == ['run 0', 'run 1']][-1], expected_s)
+
+  @parameterized.parameters(
       (ValueError('No.'), True), (OSError(errno.ENOSPC, 'full', 'x'), False))
   def test_other_errors_have_the_traceback_of_the_learner(self, cause, is_said):
     self.answers |= {'run 0': _task_error(cause), 'run 1': 0}
@@ -613,13 +627,13 @@ MUTATIONS = (
     dict(file='distributed/learners',
          catches='test_other_errors_have_the_traceback_of_the_learner', rows=(
         ('tracebacks of learners are lost',
-         '      print(failures[0], file=sys.stderr, flush=True)',
+         '      print(failure, file=sys.stderr, flush=True)',
          '      pass'),
     )),
     dict(file='distributed/learners',
          catches='test_raises_the_first_cause', rows=(
         ("the first learner's error, not the first cause",
-         '    failures.sort(key=lambda e: _order(_cause(e)))\n', ''),
+         'key=lambda e: _order(_cause(e))', 'key=lambda e: 0'),
     )),
     dict(file='distributed/learners',
          catches='test_one_that_waits_for_another_does_not_hang', rows=(
@@ -671,6 +685,11 @@ MUTATIONS = (
         ('workers over several machines',
          'sum(n // config.num_cpus_per_actor_worker for n in cpus)',
          'sum(cpus) // config.num_cpus_per_actor_worker'),
+    )),
+    dict(file='distributed/learners',
+         catches='test_the_others_may_save_after_an_error0', rows=(
+        ('no time to save after an error',
+         'if failure and _order(_cause(failure)) == 1', 'if False'),
     )),
     dict(file='distributed/learners',
          catches='test_a_learner_that_does_not_end', rows=(

@@ -15,9 +15,11 @@ from scalable_agent.runs import reports
 from scalable_agent.settings import config as config_lib
 
 _POLL_S = 0.5
-# Time in which a stopped learner may save, whatever --hang_timeout_s is.
+# Time in which a stopped learner may save, whatever --hang_timeout_s is. After
+# an error of one learner, the others have only this time: they save, or wait
+# without end for a sum.
 _LEAST_SAVE_S = 60.
-# Time in which the other learners must end when one learner has failed.
+# Time in which the other learners must end when one learner is lost.
 _END_TIMEOUT_S = 20.
 # Time in which learners may save when the cluster is lost. Later, ray ends all
 # processes.
@@ -116,15 +118,17 @@ class Learners:
 
   def _results(self, runs: list[ray.ObjectRef]) -> int:
     """Returns the exit code, or raises the error that caused all failures."""
-    ray.wait(runs, num_returns=len(runs), timeout=_END_TIMEOUT_S)
+    failure = _first_failure(runs)
+    ray.wait(runs, num_returns=len(runs), timeout=(
+        _LEAST_SAVE_S if failure and _order(_cause(failure)) == 1
+        else _END_TIMEOUT_S))
     for rank in range(len(runs)):
       with contextlib.suppress(ray.exceptions.RayError):
         self._print_output_of(rank)
-    failures = [e for e in map(_error_of, runs) if e is not None]
-    if not failures:
+    failure = _first_failure(runs)
+    if failure is None:
       return ray.get(runs[0])
-    failures.sort(key=lambda e: _order(_cause(e)))
-    cause = _cause(failures[0])
+    cause = _cause(failure)
     if isinstance(cause, _CONSEQUENCES):
       text = str(cause).strip().partition('\n')[0]
       raise LearnerLost(f'has lost another learner ({text})')
@@ -133,7 +137,7 @@ class Learners:
     if self._config.debug or not (
         isinstance(cause, errors.UserError) or errors.in_a_line(cause)):
       # The text has the traceback of the learner's process.
-      print(failures[0], file=sys.stderr, flush=True)
+      print(failure, file=sys.stderr, flush=True)
     raise cause
 
   def _print_output(self) -> None:
@@ -209,6 +213,13 @@ def _error_of(run: ray.ObjectRef) -> ray.exceptions.RayError | None:
   except ray.exceptions.RayError as e:
     return e
   return None
+
+
+def _first_failure(
+    runs: Sequence[ray.ObjectRef]) -> ray.exceptions.RayError | None:
+  """Returns the error that is the likeliest first one; None without any."""
+  return min((e for e in map(_error_of, runs) if e is not None),
+             key=lambda e: _order(_cause(e)), default=None)
 
 
 def _cause(error: ray.exceptions.RayError) -> Exception:
