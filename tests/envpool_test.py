@@ -270,7 +270,9 @@ class MissingTest(absltest.TestCase):
     facts.spec.action = mock.Mock(size=0, num_values=(2,))
     self.assertEqual(
         check.advise(facts).flags, {'environments_per_process': '8'})
-    self.assertEqual(check.advise(facts, has_processes=False).flags, {})
+    for is_slow in False, True:
+      facts.resets_hold_up.return_value = is_slow
+      self.assertEqual(check.advise(facts, has_processes=False).flags, {})
 
   def test_groups_need_no_trial(self):
     config = mock.Mock(usual_groups=3)
@@ -400,8 +402,10 @@ MUTATIONS = (
     )),
     dict(file='modes/check',
          catches='test_flags_of_processes_are_not_advised', rows=(
-        ('processes are taken for granted', 'if not has_processes:',
-         'if False:'),
+        ('threads are put in groups', 'if has_processes and facts',
+         'if facts'),
+        ('processes are taken for granted', 'elif has_processes and (',
+         'elif ('),
     )),
 )
 

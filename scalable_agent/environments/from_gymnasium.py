@@ -2,7 +2,7 @@
 """Wraps environments, and vectors of environments, made by the caller."""
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import gymnasium
 from gymnasium.vector import utils as vector_utils
@@ -164,7 +164,7 @@ class WrappedVector:
         name: shared_arrays.fit(arrays[name], spec.dtype)
         for name, spec in self._layout.arrays.items()})
 
-  def _final(self, final: Any, done: np.ndarray,
+  def _final(self, final: structs.Nest, done: np.ndarray,
              terminated: np.ndarray) -> base.Observation:
     """Returns the last observations of episodes, of `info['final_obs']`.
 

@@ -37,8 +37,7 @@ _MIN_REWARD, _MAX_REWARD = .01, 5_000.
 # InvertedDoublePendulum had a return of 2,513 without and 9,360 with a scale.
 # LunarLander has 2.9 to 3.1 and was trained without, Pendulum has 6.
 _LARGE_REWARD = 4.
-_SLOW_STEP_S = 0.005
-_SHORT_STEP_S = 0.0002
+_SLOW_STEP_S, _SHORT_STEP_S = 0.005, 0.0002
 # Environments of the recipes for your own environment.
 _NUM_ACTORS = 16
 _MAX_EPISODE_STEPS = 1_000
@@ -119,13 +118,12 @@ def advise(facts: trial.Facts, has_processes: bool = True) -> Advice:
   mean_size = _mean_size(facts.rewards)
   if recipe == 'sac_vectors' and mean_size > _LARGE_REWARD:
     flags['reward_scale'] = f'{float(f"{1 / mean_size:.0e}"):g}'
-  if not has_processes:
-    pass  # C++ threads need no flags.
-  elif facts.resets_hold_up(_NUM_ACTORS):
+  if has_processes and facts.resets_hold_up(_NUM_ACTORS):
     flags['num_actor_groups'] = str(_NUM_ACTORS)
     remarks.append('Resets are slow: in groups of one, an environment waits '
                    "for its own resets only (--num_actor_groups).")
-  elif facts.mean_step_s + facts.reset_s_per_step < _SHORT_STEP_S:
+  elif has_processes and (  # C++ threads need no flags.
+      facts.mean_step_s + facts.reset_s_per_step < _SHORT_STEP_S):
     flags['environments_per_process'] = '8'
   return Advice(recipe, reason, flags, remarks)
 
@@ -148,8 +146,7 @@ def _about_rules(facts: trial.Facts) -> Iterator[str]:
         'its resets would take too long.')
   if _GOALS <= set(facts.parts) and not facts.can_use_hindsight:
     yield ('Goals are taken as a part of the observation: hindsight needs '
-           'goals of type Box, a method compute_reward, and '
-           '--num_action_repeats=1.')
+           'goals of type Box, compute_reward, and --num_action_repeats=1.')
 
 
 def _about_episodes(facts: trial.Facts) -> Iterator[str]:
@@ -237,8 +234,7 @@ def _recipe(facts: trial.Facts) -> tuple[str, str]:
 
 def _fits_replay(facts: trial.Facts) -> bool:
   """Whether off-policy recipes fit: an action of one part, no instruction."""
-  return (len(facts.spec.action.num_values) <= 1
-          and spaces.TEXT not in facts.parts)
+  return not facts.spec.action.num_values[1:] and spaces.TEXT not in facts.parts
 
 
 def _mean_size(rewards: np.ndarray) -> float:
