@@ -498,8 +498,9 @@ class TrainingTest(parameterized.TestCase):
       test.test(config_lib.Config.from_values({
           **vars(config), 'mode': 'test', 'logdir': logdir}))
     self.assertIn(f'at {best.num_env_frames:,} frames', out.getvalue())
-    self.assertIn('**Settings that changed in the training: '
-                  'total_environment_frames ', out.getvalue())
+    self.assertEqual('**Settings that changed in the training: '
+                     'total_environment_frames ' in out.getvalue(),
+                     best not in done)
     with open(os.path.join(logdir, 'means.json')) as f:
       self.assertIn(best.mean, json.load(f).values())
     # Nothing is left to do.
@@ -624,6 +625,13 @@ class TrainingTest(parameterized.TestCase):
         'best' if name in ('eval_every_frames', 'num_actors') else
         'earlier-1')])
 
+  def test_damaged_settings_of_the_best_weights(self):
+    logdir = self.create_tempdir().full_path
+    self.create_tempfile(os.path.join(logdir, 'best', 'settings.json'), '[')
+    earlier.put_evaluations_aside(config_lib.Config(
+        level_name='catch', logdir=logdir, eval_every_frames=6))
+    self.assertEqual(os.listdir(logdir), ['best'])
+
   def test_no_evaluations(self):
     self.logdir = self.create_tempdir().full_path
     self._train(total_environment_frames=60, unroll_length=10, use_lstm=False,
@@ -684,6 +692,7 @@ class TrainingTest(parameterized.TestCase):
         self.logdir, evaluations.Evaluation(1000, 10, 9., (5., 5.)))
     of_tests = [f'scores-1000-{number}.{end}' for number in (1, 12)
                 for end in ('json', 'csv', 'md')]
+    of_tests.append('settings-90.json')  # Of a part that went on.
     kept = ['scores-2_agents-1.json', 'scores-mine.md']
     for name in [os.path.join('best', 'ckpt-1.index'), *of_tests, *kept]:
       self.create_tempfile(os.path.join(self.logdir, name))
@@ -781,21 +790,23 @@ MUTATIONS = (
     dict(file='runs/setup',
          catches='test_best_weights_that_are_trained_further_stay', rows=(
         ('a training in best loses its checkpoints',
-         '  earlier.put_evaluations_aside(config)\n', ''),
-        ('best has no lock', 'with logdirs.locked(directory), ', 'with '),
+         '        earlier.put_evaluations_aside(config)\n', '        pass\n'),
+        ('best has no lock', 'if config.ray_address\n', 'if True\n'),
         ('what a killed evaluation has left stays', 'logdirs.remove_leftovers(',
          'str.format('),
     )),
     dict(file='runs/earlier',
          catches='test_results_of_a_training_without_a_checkpoint_do_not_count',
          rows=(
-        ('tests of an earlier training count', '[*tests, ', '['),
+        ('tests of an earlier training count', '[*found, ', '['),
+        ('settings of an earlier training count',
+         ' or _OF_LATER_PART.fullmatch(name)', ''),
         ('evaluations of an earlier training count',
          "['evaluations.csv'] if evaluations.read(logdir) else []", '[]'),
     )),
     dict(file='runs/earlier',
          catches='test_evaluations_of_other_games_are_not_continued', rows=(
-        ('a lucky game stays the best', 'if changed:', 'if False:'),
+        ('a lucky game stays the best', 'if before and changed:', 'if False:'),
         ('a lucky game stays the best of more games',
          "(*OF_GAMES, 'eval_num_episodes')", 'OF_GAMES'),
     )),

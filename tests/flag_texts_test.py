@@ -77,18 +77,21 @@ class FileTest(parameterized.TestCase):
   def test_changes_within_a_training(self):
     config = config_lib.Config(
         logdir=self.logdir, level_name='catch', hidden_sizes='8')
-    self.assertEmpty(flag_texts.changes_within(self.logdir))
+    self.assertEmpty(flag_texts.changes_within(self.logdir, 100))
     config.save(0)
     # These make no other agent.
     dataclasses.replace(
         config, progress_secs=1, test_num_episodes=3, seed=1).save(90)
-    self.assertEmpty(flag_texts.changes_within(self.logdir))
+    self.assertEmpty(flag_texts.changes_within(self.logdir, 100))
     for part, rate in ((20, .5), (100, .1)):  # Numbers, not texts, in order.
       dataclasses.replace(config, learning_rate=rate, xla='none').save(part)
     with open(f'{self.logdir}/settings-300.json', 'w') as f:
       f.write('[')
-    self.assertEqual(flag_texts.changes_within(self.logdir), (
+    self.assertEqual(flag_texts.changes_within(self.logdir, 101), (
         'learning_rate 0.00048, then 0.5, then 0.1', 'xla auto, then none'))
+    # The weights of an earlier checkpoint, such as that of `best`.
+    self.assertEqual(flag_texts.changes_within(self.logdir, 100), (
+        'learning_rate 0.00048, then 0.5', 'xla auto, then none'))
 
   def test_the_directory_does_not_depend_on_where_a_command_starts(self):
     self.addCleanup(os.chdir, os.getcwd())

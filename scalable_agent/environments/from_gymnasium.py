@@ -31,7 +31,8 @@ def wrap(env: gymnasium.Env | gymnasium.vector.VectorEnv
   """
   name = str(env.spec.id if env.spec else type(env.unwrapped).__name__)
   if isinstance(env, gymnasium.vector.VectorEnv):
-    return base.FlowEnvironment(WrappedVector(env, name), [name] * env.num_envs)
+    return base.FlowEnvironment(
+        WrappedVector(env, name, learns=False), [name] * env.num_envs)
   return base.FlowEnvironment(WrappedEnvironment(env, name), [name])
 
 
@@ -87,13 +88,14 @@ class WrappedVector:
   """
 
   def __init__(self, env: gymnasium.vector.VectorEnv, level_name: str,
-               seed: int | None = None):
+               seed: int | None = None, learns: bool = True):
     """Wraps a vector; `level_name` is for errors.
 
-    With a `seed`, each `initial` starts the same games.
+    With a `seed`, each `initial` starts the same games. Without learning, the
+    last observation before a time limit may be missing.
     """
     self._env, self._level_name = env, level_name
-    self._seed = seed
+    self._seed, self._learns = seed, learns
     action = spaces.action_spec(env.single_action_space, level_name)
     self._layout = spaces.layout(
         env.single_observation_space, action, level_name)
@@ -136,7 +138,7 @@ class WrappedVector:
       last = map_nests(np.copy, observation)
       if 'final_obs' in info:
         last = self._final(info['final_obs'], done, terminated)
-      elif is_same_step and is_cut.any():
+      elif is_same_step and is_cut.any() and self._learns:
         raise errors.EnvironmentSpecError(
             f'{self._level_name} resets in the step of an end, but has no '
             "info['final_obs'], the last observation before a time limit: add "

@@ -11,6 +11,7 @@ from scalable_agent.experience import episodes
 from scalable_agent.modes import loading
 from scalable_agent.networks import layers
 from scalable_agent.processes import starts
+from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import checkpointing
 from scalable_agent.runs import evaluation
 from scalable_agent.runs import messages
@@ -52,7 +53,8 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
   trained_with = config_lib.trained_with(config.logdir)
   if trained_with:
     print(flag_texts.settings_said(trained_with, config))
-  changed = flag_texts.changes_within(config.logdir)
+  number = checkpoint_files.latest_number(config.logdir)
+  changed = flag_texts.changes_within(config.logdir, number)
   if line := messages.best_is_better(config.logdir):
     print(f'{line} To test the best weights: '
           f'--logdir={os.path.join(config.logdir, "best")}.')
@@ -61,8 +63,7 @@ def test(config: config_lib.Config) -> dict[str, list[float]]:
                                logdir=os.path.abspath(config.logdir))
   level_names = list(dict.fromkeys(
       levels_lib.level_names(config.level_name, config.is_test)))
-  # A wrong level ends the test now, not after hours on the levels before it.
-  # No episode ends here, so a wrong name of a metric would not be said.
+  # A wrong level ends the test now, not after hours; metrics need whole games.
   environments.check_levels(
       level_names, dataclasses.replace(config, episode_metrics=''))
   if not os.access(config.logdir, os.W_OK):

@@ -2,6 +2,7 @@
 """Moves results that a run must not mix with its own to `earlier-N`."""
 
 from collections.abc import Sequence
+import contextlib
 import os
 import re
 
@@ -13,15 +14,18 @@ from scalable_agent.settings import files
 from scalable_agent.settings import flag_texts
 from scalable_agent.settings.test_settings import OF_GAMES
 
+_OF_LATER_PART = re.compile(r'settings-[1-9]\d*\.json')
+
 
 def put_results_aside(logdir: str, names_of_tests: re.Pattern) -> None:
   """Moves the results of a training without a checkpoint; says so.
 
-  Results are the files of tests, evaluations and the best weights. Raises
-  errors as `_put_aside` does.
+  Results are the files of tests, evaluations and the best weights, and the
+  settings of parts that went on. Raises errors as `_put_aside` does.
   """
-  tests = filter(names_of_tests.fullmatch, sorted(os.listdir(logdir)))
-  _put_aside(logdir, [*tests, *_evaluated(logdir)],
+  found = [name for name in sorted(os.listdir(logdir))
+           if names_of_tests.fullmatch(name) or _OF_LATER_PART.fullmatch(name)]
+  _put_aside(logdir, [*found, *_evaluated(logdir)],
              'of an earlier training, which has no checkpoint')
 
 
@@ -35,13 +39,16 @@ def put_evaluations_aside(config: config_lib.Config) -> None:
   best = os.path.join(config.logdir, 'best')
   if os.path.exists(os.path.join(best, 'episodes.csv')):
     _put_aside(config.logdir, ['best'], 'which was trained further')
-  elif before := config_lib.trained_with(best):
-    changed = [name for name in (*OF_GAMES, 'eval_num_episodes')
-               if getattr(before, name) != getattr(config, name)]
-    if changed:
-      _put_aside(config.logdir, _evaluated(config.logdir), (
-          f'evaluated with {flag_texts.as_flags(before, changed)}; now: '
-          f'{flag_texts.as_flags(config, changed)}'))
+    return
+  before = None
+  with contextlib.suppress(errors.ConfigError):  # A damaged file.
+    before = config_lib.trained_with(best)
+  changed = [name for name in (*OF_GAMES, 'eval_num_episodes')
+             if before and getattr(before, name) != getattr(config, name)]
+  if before and changed:
+    _put_aside(config.logdir, _evaluated(config.logdir), (
+        f'evaluated with {flag_texts.as_flags(before, changed)}; now: '
+        f'{flag_texts.as_flags(config, changed)}'))
 
 
 def _evaluated(logdir: str) -> list[str]:

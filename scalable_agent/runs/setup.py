@@ -90,9 +90,12 @@ def restore_learner(
   _check_same_start(learner, checkpointer, collectives)
   if restored:
     print(f'Resuming from {restored}, {learner.num_env_frames:,} frames.')
-    # A part without evaluations, too: the weights of later lines are lost.
-    if collectives.rank == 0 and evaluations.read(config.logdir):
-      evaluations.start(config.logdir, learner.num_env_frames)
+    if collectives.rank == 0:
+      if config.eval_every_frames:
+        earlier.put_evaluations_aside(config)
+      # A part without evaluations, too: the weights of later lines are lost.
+      if evaluations.read(config.logdir):
+        evaluations.start(config.logdir, learner.num_env_frames)
   elif collectives.rank == 0:
     earlier.put_results_aside(config.logdir, score_files.NAMES)
   return learner, checkpointer
@@ -311,9 +314,11 @@ def open_evaluator(
 
   Raises LockedError if a training uses `best` as its log directory.
   """
-  earlier.put_evaluations_aside(config)
   directory = os.path.join(config.logdir, 'best')
-  with logdirs.locked(directory), evaluation_environments(config) as env:
+  # On a cluster, a learner that was lost can have the lock for a while.
+  lock = (contextlib.nullcontext() if config.ray_address
+          else logdirs.locked(directory))
+  with lock, evaluation_environments(config) as env:
     logdirs.remove_leftovers(
         directory, TEMPORARY_NAMES, score_files.TEMPORARY_NAME)
     policy = policies.AgentPolicy(

@@ -89,17 +89,19 @@ def changes_said(before: joined.Joined, now: joined.Joined,
       f'{as_flags(before, changed)}.') or ''
 
 
-def changes_within(logdir: str) -> tuple[str, ...]:
+def changes_within(logdir: str, num_updates: int) -> tuple[str, ...]:
   """Returns texts on settings with several values in the parts of a training.
 
   A text such as `batch_size 8, then 16` has each value once, in the order of
-  the parts. Parts without a readable file are left out.
+  the parts. Parts without a readable file are left out, and parts that began
+  after `num_updates` updates.
   """
   paths = {int(match[1]): match[0] for match in map(
       _OF_PART.fullmatch, glob.glob(os.path.join(
           glob.escape(logdir), 'settings-*.json'))) if match}
   parts = []
-  for _, path in sorted(paths.items()):
+  for _, path in sorted(
+      part for part in paths.items() if part[0] < max(num_updates, 1)):
     with contextlib.suppress(OSError, TypeError, ValueError):
       parts.append(dict(files.read_json(path)))
   names = [field.name for field in dataclasses.fields(joined.Joined)
