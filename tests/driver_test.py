@@ -200,17 +200,18 @@ class LearnersTest(parameterized.TestCase):
 
   def test_one_that_waits_for_another_does_not_hang(self):
     self.answers['output 0'] = '', 1e6  # It waits for a sum.
+    self.connection.now_s = mock.Mock(side_effect=itertools.count(0., 70.))
     outputs = []
 
     def output():
       outputs.append(1)
-      if len(outputs) == 5:
+      if len(outputs) == 20:
         self.answers |= {'run 0': 0, 'run 1': 0}
       return 'output 1'
 
     self.handles[1].output.remote.side_effect = output
     self.assertEqual(self.learners.run_to_end(threading.Event()), 0)
-    self.assertGreaterEqual(len(outputs), 5)
+    self.assertGreaterEqual(len(outputs), 20)
 
   def test_all_hang(self):
     for rank in range(2):
