@@ -43,8 +43,8 @@ class _Tracker(abc.ABC):
         self._id_path) and files.has_checkpoint(config.logdir)
     # The frames of earlier videos are not known here.
     self._videos_sent = self._videos()
-    self._frames_before = self._last_evaluated()
-    self._evaluated_frames = -1
+    self._evaluations_sent = set(
+        evaluations.read(self._logdir) if self._is_resumed else [])
     self._num_env_frames = 0
 
   def __call__(self, num_env_frames: int, values: Mapping[str, float]) -> None:
@@ -72,25 +72,23 @@ class _Tracker(abc.ABC):
 
   def _has_late_evaluation(self) -> bool:
     """Continues the run of a finished training that only evaluated."""
-    last = self._last_evaluated()
-    if not self._is_resumed or last <= self._frames_before:
+    new = self._new_evaluations()
+    if not self._is_resumed or not new:
       return False
     self._start_or_continue()
-    self._num_env_frames, self._evaluated_frames = last, self._frames_before
+    self._num_env_frames = new[-1].num_env_frames
     return True
 
-  def _last_evaluated(self) -> int:
-    """Returns the frames of the last evaluation; -1 without any."""
-    return max((e.num_env_frames for e in evaluations.read(self._logdir)),
-               default=-1)
+  def _new_evaluations(self) -> list[evaluations.Evaluation]:
+    """Returns all evaluations that the service does not have, in order."""
+    return [evaluation for evaluation in evaluations.read(self._logdir)
+            if evaluation not in self._evaluations_sent]
 
   def _start_or_continue(self) -> None:
     run_id = None
     if self._is_resumed:
       with open(self._id_path, encoding='utf-8') as f:
         run_id = f.read().strip()
-      # Not earlier: the run first removes lines after its checkpoint.
-      self._evaluated_frames = self._last_evaluated()
     # These settings have the values that were chosen for `auto`.
     settings = config_lib.trained_with(self._logdir)
     new_id = self._start(run_id, dataclasses.asdict(settings) if settings
@@ -104,12 +102,11 @@ class _Tracker(abc.ABC):
     self._has_started = True
 
   def _send_files(self) -> None:
-    for evaluation in evaluations.read(self._logdir):
-      if evaluation.num_env_frames > self._evaluated_frames:
-        self._evaluated_frames = evaluation.num_env_frames
-        self._send({'evaluation/mean': evaluation.mean,
-                    'evaluation/std': evaluation.std},
-                   evaluation.num_env_frames)
+    for evaluation in self._new_evaluations():
+      self._evaluations_sent.add(evaluation)
+      self._send({'evaluation/mean': evaluation.mean,
+                  'evaluation/std': evaluation.std},
+                 evaluation.num_env_frames)
     for path in sorted(self._videos() - self._videos_sent):
       self._videos_sent.add(path)
       self._send_video(path, self._num_env_frames)

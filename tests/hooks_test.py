@@ -217,6 +217,18 @@ class WandbTest(_Service):
             if 'evaluation/mean' in args[0]]
     self.assertEqual([values['evaluation/mean'] for values in sent], [7.])
 
+  def test_an_evaluation_before_the_first_summary_is_sent(self):
+    self._resume()
+    self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n')
+    hook = self._hook()
+    self._write('evaluations.csv', _HEAD + '50,5,1.0,3.0,1.0,2.0 4.0\n'
+                '60,9,3.0,7.0,0.0,7.0 7.0\n')
+    hook(70, _VALUES)
+    hook(80, _VALUES)
+    sent = [args[0] for args, _ in self._arguments('log')
+            if 'evaluation/mean' in args[0]]
+    self.assertEqual([values['num_env_frames'] for values in sent], [60])
+
   def test_an_error_of_the_first_summary_is_not_hidden(self):
     with (mock.patch.object(
         hooks.Wandb, '_send', side_effect=ValueError('No server.')),
@@ -322,6 +334,7 @@ class ContextTest(absltest.TestCase):
     written = [call.args[0] for call in writer.write_scalars.call_args_list]
     self.assertNotIn('episode/mean_return', written[0])
     self.assertEqual(written[1]['episode/mean_return'], 2.)
+    self.assertLen(hook.call_args_list, 2)
     for call in hook.call_args_list:  # Functions of users expect the name.
       self.assertIn('mean_return', call.args[1])
 
@@ -387,8 +400,8 @@ MUTATIONS = (
         ('no end', 'self._run.finish()', 'pass'),
         ('the worst evaluation', 'max(e.mean for', 'min(e.mean for'),
         ('evaluations at other frames',
-         "                   evaluation.num_env_frames)",
-         '                   evaluation.num_env_frames + 1)'),
+         "                 evaluation.num_env_frames)",
+         '                 evaluation.num_env_frames + 1)'),
     )),
     dict(file='hooks', catches='WandbTest.test_a_resumed_run', rows=(
         ('another run', "'scalable_agent'), id=run_id,",
@@ -406,8 +419,13 @@ MUTATIONS = (
         ('no evaluation after the end',
          'not self._has_started and not self._has_late_evaluation()',
          'not self._scores'),
+        ('evaluations of earlier parts are sent again',
+         'evaluations.read(self._logdir) if self._is_resumed else []', ''),
+    )),
+    dict(file='hooks',
+         catches='test_an_evaluation_before_the_first_summary_is_sent', rows=(
         ('evaluations are sent again',
-         '= last, self._frames_before', '= last, -1'),
+         'self._evaluations_sent.add(evaluation)', 'pass'),
     )),
     dict(file='hooks', catches='test_parameters_of_a_resumed_run_stay', rows=(
         ('parameters change', 'if not run_id:', 'if True:'),
