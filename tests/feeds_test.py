@@ -176,7 +176,7 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     for rank, (first, num_environments) in enumerate([(0, 2), (2, 1)]):
       num_steps = 0
       mine = config.of_learner(num_environments)
-      with _running(mine, collectives=_Learners(rank, [0]), first=first
+      with _running(mine, collectives=_Learners(rank, [0, 0]), first=first
                     ) as (feed, batches):
         for count in range(1, 31):
           batch = next(batches)
@@ -211,7 +211,7 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_batches_have_the_largest_weight(self):
     config = _config(selector='prioritised')
-    for batch in _take(config, 2, collectives=_Learners(0, [0])):
+    for batch in _take(config, 2, collectives=_Learners(0, [0, 0])):
       self.assertAllClose(batch.largest_weight, 1)  # Priorities are equal.
     [batch] = _take(config, 1)
     self.assertIsNone(batch.largest_weight)
@@ -222,7 +222,7 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
         logdir=self.create_tempdir().full_path).of_learner(1)
     drawn, num_saved = [], []
     for rank in range(2):  # Each adds 50 steps or a few more.
-      with _running(config, collectives=_Learners(rank, [0]), first=rank
+      with _running(config, collectives=_Learners(rank, [0, 0]), first=rank
                     ) as (feed, batches):
         drawn.append([next(batches).data.reward for _ in range(15)])
         feed.close()
@@ -233,7 +233,7 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     for rank, num_uncounted in (0, num_saved[0] + 60 - 90), (1, 0):
       learner = _Learner(2, 90)
       learner.num_updates = 28
-      with _running(config, learner, collectives=_Learners(rank, [60]),
+      with _running(config, learner, collectives=_Learners(rank, [60, 0]),
                     first=rank) as (feed, batches):
         new = next(batches).num_new_frames
         while rank == 0 and not new:  # With the last update that is due.
@@ -247,6 +247,39 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
         self.assertBetween(feed._source.rate.num_steps, num_saved[rank],
                            num_saved[rank] + 10)
 
+  def test_a_new_number_of_learners_counts_no_step_twice(self):
+    logdir = self.create_tempdir().full_path
+    learner = _Learner(2)
+
+    def train(config, collectives=None):
+      with _running(config, learner, collectives=collectives) as (
+          feed, batches):
+        new = []
+        for _ in range(15):
+          new.append(next(batches).num_new_frames)
+          learner.num_env_frames += new[-1]
+          learner.num_updates += 2
+        feed.close()
+        feed.join(10)
+        feed.save()
+        return feed._source.rate.num_steps, max(new)
+
+    settings = dict(logdir=logdir, num_actor_groups=1)
+    train(_config(num_actors=2, **settings))
+    counted = learner.num_env_frames
+    self.assertGreater(counted, 60)
+    config = _config(num_actors=4, num_learners=2, replay_steps=4000,
+                     ray_address='auto', **settings).of_learner(2)
+    # The other learner has no replay and no step.
+    num_steps, new = train(config, _Learners(0, [0, 0]))
+    # An update for each step of its own.
+    self.assertBetween(num_steps, counted // 2 + 30, counted // 2 + 50)
+    self.assertLess(new, 20)
+    # Steps that were added, but not yet counted, are counted later.
+    num_uncounted = 2 * num_steps - learner.num_env_frames
+    _, new = train(config, _Learners(0, [num_steps, 0]))
+    self.assertBetween(new, num_uncounted, num_uncounted + 20)
+
   def test_a_replay_that_is_missing_or_old_does_not_owe_for_others(self):
     config = _config(
         num_learners=2, num_actors=2, num_actor_groups=1, ray_address='auto',
@@ -254,7 +287,7 @@ class SeveralLearnersTest(parameterized.TestCase, tf.test.TestCase):
     learner = _Learner(2, 1000)
     learner.num_updates = 230
     # Nothing was saved here, and the other has 480 of its 500 steps.
-    with _running(config, learner, collectives=_Learners(1, [480]), first=1
+    with _running(config, learner, collectives=_Learners(1, [480, 0]), first=1
                   ) as (feed, batches):
       new = next(batches).num_new_frames
       self.assertBetween(new, 20, 25)  # A warm-up of 20 steps, not more.
@@ -1007,29 +1040,48 @@ class DeterministicTest(tf.test.TestCase):
 
   @pytest.mark.slow
   def test_runs_can_be_repeated_and_killed(self):
+    whole, copies = self._copied(self.create_tempdir().full_path)
+    self.assertGreater(whole.num_updates, 20)
+    self.assertLen(copies, 4)  # Each of two parts also saves at its start.
+    self._check_same(whole, copies[1], 'the beginning')
+    self._check_same(whole, copies[3], 'ckpt-[0-9]+')
+
+  @pytest.mark.slow
+  def test_runs_that_begin_with_a_checkpoint_alone(self):
+    _, copies = self._copied(self.create_tempdir().full_path)
+    shutil.rmtree(os.path.join(copies[2], 'replay'))
+    whole, copies = self._copied(copies[2])
+    self.assertLen(copies, 2)
+    self._check_same(whole, copies[1], 'ckpt-[0-9]+')
+
+  def _copied(self, logdir):
+    """Trains; returns the learner, and the directories at each save."""
     root, copies = self.create_tempdir().full_path, []
     save = feeds.Feed.save
 
     def copy_and_save(feed):  # The checkpoint is written, the replay is not.
       copies.append(os.path.join(root, f'killed{len(copies)}'))
-      shutil.copytree(os.path.join(root, 'whole'), copies[-1])
+      shutil.copytree(logdir, copies[-1])
       save(feed)
 
-    with mock.patch.object(feeds.Feed, 'save', copy_and_save):
-      whole = self._train(os.path.join(root, 'whole'))
-    self.assertGreater(whole.num_updates, 20)
-    self.assertLen(copies, 3)  # The first save is that of the beginning.
-    for copy, earlier in zip(copies[1:], ('the beginning', 'ckpt-[0-9]+')):
-      with contextlib.redirect_stdout(io.StringIO()) as output:
-        resumed = self._train(copy)
-      self.assertRegex(
-          output.getvalue(),
-          rf'The replay of ckpt-\d+ was not saved: goes back to {earlier}\.')
-      self.assertNotIn(sources._DIFFERS, output.getvalue())
-      self.assertEqual(resumed.num_updates, whole.num_updates)
-      for one, other in zip(tree.flatten(whole.state),
-                            tree.flatten(resumed.state), strict=True):
-        self.assertAllEqual(one, other)
+    with mock.patch.object(feeds.Feed, 'save', copy_and_save), \
+        contextlib.redirect_stdout(io.StringIO()) as output:
+      learner = self._train(logdir)
+    self.assertNotIn(sources._DIFFERS, output.getvalue())
+    return learner, copies
+
+  def _check_same(self, whole, logdir, earlier):
+    """Resumes a killed run."""
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      resumed = self._train(logdir)
+    self.assertRegex(
+        output.getvalue(),
+        rf'The replay of ckpt-\d+ was not saved: goes back to {earlier}\.')
+    self.assertNotIn(sources._DIFFERS, output.getvalue())
+    self.assertEqual(resumed.num_updates, whole.num_updates)
+    for one, other in zip(tree.flatten(whole.state),
+                          tree.flatten(resumed.state), strict=True):
+      self.assertAllEqual(one, other)
 
   def _train(self, logdir):
     learners = []
@@ -1064,6 +1116,23 @@ class DeterministicTest(tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='learning/sources',
+         catches='test_a_new_number_of_learners_counts_no_step_twice', rows=(
+        ('a whole replay is one learner\'s share',
+         'share if is_new else max(rate.num_steps, share)',
+         'max(rate.num_steps, share)'),
+    )),
+    dict(file='replay/rate',
+         catches='test_a_new_number_of_learners_counts_no_step_twice', rows=(
+        ('the number of learners is not saved',
+         "str(self._ratio), 'num_learners': self._num_learners}",
+         'str(self._ratio)}'),
+    )),
+    dict(file='learning/sources',
+         catches='test_runs_that_begin_with_a_checkpoint_alone', rows=(
+        ('an empty replay is not saved', 'if config.deterministic:\n',
+         'if config.deterministic and not learner.num_updates:\n'),
+    )),
     dict(file='learning/sources',
          catches='test_the_process_of_the_rewards_ends', rows=(
         ('the processes of the source stay after an error',

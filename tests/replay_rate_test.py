@@ -135,6 +135,19 @@ class RateTest(parameterized.TestCase):
     other.resume(15, 0)
     self.assertEqual(other.num_owed, -5)
 
+  def test_a_new_number_of_learners(self):
+    alone = replay_lib.Rate(0.3, 20)
+    _run(alone, 1, 1, 2, count=61)
+    num_updates = alone.num_updates
+    for num_learners in 1, 2:
+      other = replay_lib.Rate(0.3, 20, num_learners)
+      other.state = alone.state
+      self.assertEqual(other.is_new_share, num_learners == 2)
+    other.resume(30, num_updates, other.is_new_share)
+    self.assertEqual(other.num_owed, 0)
+    other.add_steps(10)
+    self.assertEqual(other.num_owed, 3)
+
   @parameterized.parameters('slow actor', 'slow learner')
   def test_the_inbox_holds_actors_back(self, which):
     inbox = queues.BoundedQueue(2)
@@ -189,13 +202,12 @@ MUTATIONS = (
     dict(file='replay/rate',
          catches='test_a_new_ratio_owes_nothing_for_the_past', rows=(
         ('a new ratio is owed for the past',
-         'if self._is_new_ratio and num_steps', 'if False and num_steps'),
+         'if self._is_new_ratio or is_new_share', 'if is_new_share'),
     )),
     dict(file='replay/rate',
          catches='test_a_new_ratio_does_not_end_the_warm_up', rows=(
         ('a new ratio ends the warm-up',
-         'if self._is_new_ratio and num_steps > self._first_step',
-         'if self._is_new_ratio'),
+         'max(self._first_step, num_steps)', 'num_steps'),
     )),
 )
 

@@ -38,9 +38,6 @@ class BoundedQueue(Generic[_T]):
     self._error: BaseException | None = None
     self._traceback: types.TracebackType | None = None
 
-  def __len__(self) -> int:
-    return len(self._items)
-
   def put(self, item: _T) -> None:
     """Appends `item`; waits for room.
 

@@ -3,9 +3,7 @@
 
 from collections.abc import Callable, Iterator
 import contextlib
-import fractions
 import functools
-import math
 import os
 from typing import NamedTuple
 
@@ -80,7 +78,7 @@ def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   Place(collectives, part, first_environment, say, ends))
     feed = feeds.Feed(inbox, source, learner, spec.num_action_repeats,
                       collectives.size, turns, ends.close)
-    if config.deterministic and not learner.num_updates:
+    if config.deterministic:
       feed.save()  # See `setup.number_of_part`.
   except BaseException:
     ends.close()
@@ -196,7 +194,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     # Without a directory, no learner has a replay, and learner 0 says so.
     (place.say if directory else print)(_REFILLS)
   num_again = rate.num_updates - learner.num_updates
-  if config.deterministic and num_again:
+  if config.deterministic and num_again and counters is not None:
     place.say(_DIFFERS)
   elif num_again > _MAX_AHEAD * learner.updates_per_call:
     place.say(f'The saved replay is newer than the checkpoint: {num_again:,} '
@@ -291,16 +289,16 @@ def _make_rate(config: config_lib.Config, spec: structs.EnvironmentSpec,
         f'{sequences} takes {num_frames} frames, and '
         f'--total_environment_frames={config.total_environment_frames}.')
   updates_per_step = declare.used(config.updates_per_step)
-  # The exact decimal fraction, like `replay.Rate`.
-  num_frames += math.ceil(config.updates_per_call / fractions.Fraction(
-      str(updates_per_step))) * place.collectives.size * spec.num_action_repeats
+  rate = replay_lib.Rate(updates_per_step, min_steps, place.collectives.size)
+  num_frames += (rate.steps_until(config.updates_per_call)
+                 * place.collectives.size * spec.num_action_repeats)
   if num_frames > config.total_environment_frames:
     raise errors.ConfigError(
         f'Nothing would be learned: at --updates_per_step={updates_per_step} '
         f'the first call, of --updates_per_call={config.updates_per_call}, is '
         f'due after {num_frames} frames, and --total_environment_frames='
         f'{config.total_environment_frames}.')
-  return replay_lib.Rate(updates_per_step, min_steps)
+  return rate
 
 
 def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
@@ -308,18 +306,21 @@ def _resume(rate: replay_lib.Rate, learner: learner_lib.Learner,
             place: Place) -> int:
   """Resumes the rate from the learner's counters.
 
-  Updates that were drawn but not made before the stop are due again. Steps that
-  only such updates have counted are new. Returns the number of these steps, of
-  all learners together, for learner 0; else 0.
+  Updates that were drawn but not made before the stop are due again, and steps
+  that only such updates have counted are new, unless the number of learners is
+  another. Returns the new steps of all learners for learner 0; else 0.
   """
   num_counted = learner.num_env_frames // spec.num_action_repeats
-  [num_added] = place.collectives.total([rate.num_steps])
+  num_added, is_new = place.collectives.total(
+      [rate.num_steps, rate.is_new_share])
   # Learners have equal shares, as all make the same updates.
-  rate.resume(max(rate.num_steps, num_counted // place.collectives.size),
-              learner.num_updates)
+  share = num_counted // place.collectives.size
+  rate.resume(share if is_new else max(rate.num_steps, share),
+              learner.num_updates, is_new > 0)
   if is_empty and num_counted:
     rate.warm_up()
-  return 0 if place.collectives.rank else max(num_added - num_counted, 0)
+  return 0 if place.collectives.rank or is_new else max(
+      num_added - num_counted, 0)
 
 
 def _make_view(config: config_lib.Config, spec: structs.EnvironmentSpec,

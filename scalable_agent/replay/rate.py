@@ -3,29 +3,11 @@
 
 from collections.abc import Callable, Iterator
 import fractions
+import math
 import threading
-from typing import Protocol
 
 from scalable_agent.experience import structs
 from scalable_agent.experience import unrolls
-
-
-class Due(Protocol):
-  """Counts the updates that are due.
-
-  `lock` is held while steps are added to a replay and counted here.
-  """
-  lock: threading.Lock
-
-  @property
-  def num_owed(self) -> int:
-    """The number of updates that are due; not positive if there are none."""
-
-  def add_steps(self, num_steps: int) -> None:
-    """Counts agent steps that have arrived."""
-
-  def add_updates(self, num_updates: int) -> None:
-    """Counts updates that were handed out."""
 
 
 class PerCollection:
@@ -64,11 +46,18 @@ class Rate:
   Attributes:
     num_steps: agent steps of all environments that have arrived.
     num_updates: updates that were handed out.
-    lock: to be held while the replay is saved with these counts.
+    is_new_share: whether `state` was set to the counts of a run with another
+      number of learners.
+    lock: held while steps are added to a replay and counted, and while the
+      replay is saved with these counts.
   """
 
-  def __init__(self, updates_per_step: float, min_steps: int):
-    """Starts with a warm-up of `min_steps`, for which no updates are due."""
+  def __init__(self, updates_per_step: float, min_steps: int,
+               num_learners: int = 1):
+    """Starts with a warm-up of `min_steps`, for which no updates are due.
+
+    `num_learners` learners share the steps, each with a rate of its own.
+    """
     # The exact decimal fraction, such as 1/10.
     self._ratio = fractions.Fraction(str(updates_per_step))
     self._min_steps = min_steps
@@ -77,7 +66,8 @@ class Rate:
     self.lock = threading.Lock()
     self._first_step = min_steps
     self._first_update = 0
-    self._is_new_ratio = False
+    self._num_learners = num_learners
+    self._is_new_ratio = self.is_new_share = False
 
   @property
   def num_owed(self) -> int:
@@ -90,6 +80,10 @@ class Rate:
     """Updates per step since the warm-up."""
     return ((self.num_updates - self._first_update)
             / max(self.num_steps - self._first_step, 1))
+
+  def steps_until(self, num_updates: int) -> int:
+    """Returns after how many steps, beyond a warm-up, updates are due."""
+    return math.ceil(num_updates / self._ratio)
 
   def add_steps(self, num_steps: int) -> None:
     """Counts agent steps that have arrived."""
@@ -104,13 +98,17 @@ class Rate:
     self._first_step = self.num_steps + self._min_steps
     self._first_update = self.num_updates
 
-  def resume(self, num_steps: int, num_updates: int) -> None:
-    """Counts on from these numbers. Call once, after `state` was set."""
+  def resume(self, num_steps: int, num_updates: int,
+             is_new_share: bool = False) -> None:
+    """Counts on from these numbers. Call once, after `state` was set.
+
+    At a new ratio, or with `is_new_share` in any learner, no updates are due
+    for steps of the past.
+    """
     self.num_steps = num_steps
     self.num_updates = num_updates
-    if self._is_new_ratio and num_steps > self._first_step:
-      # At the new ratio no updates are due for steps of the past.
-      self._first_step = num_steps
+    if self._is_new_ratio or is_new_share:
+      self._first_step = max(self._first_step, num_steps)
       self._first_update = num_updates
 
   @property
@@ -119,7 +117,7 @@ class Rate:
     return {
         'num_steps': self.num_steps, 'num_updates': self.num_updates,
         'first_step': self._first_step, 'first_update': self._first_update,
-        'ratio': str(self._ratio)}
+        'ratio': str(self._ratio), 'num_learners': self._num_learners}
 
   @state.setter
   def state(self, state: dict[str, int | str]) -> None:
@@ -128,10 +126,13 @@ class Rate:
     self._first_step = int(state['first_step'])
     self._first_update = int(state['first_update'])
     self._is_new_ratio = str(state['ratio']) != str(self._ratio)
+    # Earlier versions saved no number.
+    self.is_new_share = int(
+        state.get('num_learners', self._num_learners)) != self._num_learners
 
 
 def samples(inbox: unrolls.Inbox, add: Callable[[structs.Unroll], None],
-            draw: Callable[[], structs.Sample], due: Due,
+            draw: Callable[[], structs.Sample], due: PerCollection | Rate,
             note: Callable[[structs.Unroll], structs.Note],
             num_updates: int = 1,
             num_new_steps: int = 0) -> Iterator[structs.Sample]:

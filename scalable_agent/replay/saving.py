@@ -130,9 +130,9 @@ class Saver:
     if form != _form(store, starts):
       raise errors.CheckpointError(
           f'{self._directory} has a replay of {form}, and not of '
-          f'{_form(store, starts)}. Use the --num_actors, --replay_steps and '
-          f'other settings of its training, or delete {self._directory}: the '
-          'run then starts with an empty replay.')
+          f'{_form(store, starts)}. Use the --num_actors, --num_learners, '
+          '--replay_steps and other settings of its training, or delete '
+          f'{self._directory}: the run then starts with an empty replay.')
     self._segments = {}
     of_starts: dict[str, list[np.ndarray]] = {}
     for name in segments:
