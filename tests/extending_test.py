@@ -159,6 +159,24 @@ class TorsoTest(parameterized.TestCase):
         'in a term of --addon.$'):
       factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
 
+  def test_variables_that_keras_does_not_know(self):
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^The torso of fake_torsos:with_plain_variable '
+        r'uses a tf.Variable of the shape \[50\] that Keras does not know'):
+      factory.make_agent('fake_torsos:with_plain_variable', _BOARD, _THREE)
+
+  @parameterized.parameters(
+      ('with_condition', 'OperatorNotAllowedInGraphError: Exception '
+       'encountered when calling _Conditional.call.*Python `bool`'),
+      ('of_fixed_rows', 'TypeError: .*_OfFixedRows.call.*None'))
+  def test_layers_that_are_no_graphs_of_any_size(self, name, message):
+    with self.assertRaisesRegex(
+        errors.UserCodeError,
+        f'^fake_torsos:{name} of --agent raised {message}') as caught:
+      factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
+    self.assertNotRegex(str(caught.exception), '\n|\x1b')
+    self.assertIn('fake_torsos.py', caught.exception.frames)
+
   def test_attention_can_be_used(self):
     factory.make_agent('fake_torsos:with_attention', _BOARD, _THREE)
 
@@ -427,6 +445,20 @@ MUTATIONS = (
          'for inner in ():'),
         ('lists are not searched', '      waiting += value\n  return',
          '      pass\n  return'),
+    )),
+    dict(file='networks/user_layers',
+         catches='test_variables_that_keras_does_not_know', rows=(
+        ('variables without Keras', 'if variable.ref() not in own_refs:',
+         'if False:'),
+    )),
+    dict(file='networks/user_layers',
+         catches='test_layers_that_are_no_graphs_of_any_size', rows=(
+        ('graphs of two rows', 'tf.TensorSpec([None, *x.shape[1:]], x.dtype)',
+         'tf.TensorSpec(x.shape, x.dtype)'),
+    )),
+    dict(file='processes/user_code',
+         catches='test_layers_that_are_no_graphs_of_any_size', rows=(
+        ('several lines', "' '.join(found.text.split())", 'found.text'),
     )),
     dict(file='networks/user_layers', catches='test_attention_can_be_used',
          rows=(

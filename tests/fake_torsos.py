@@ -70,6 +70,67 @@ def in_list(observation_spec):
   return Holder(Holder(tf.keras.layers.Dense(8, 'tanh')))
 
 
+class InContainers(tf.keras.layers.Layer):
+  """Layers in lists of lists, and in a dictionary by numbers."""
+
+  def __init__(self):
+    super().__init__()
+    dense = lambda: tf.keras.layers.Dense(8, 'tanh')
+    self._blocks = [[tf.keras.layers.Flatten(), dense()], [dense()]]
+    self._by_number = {3: dense()}
+
+  def call(self, x):
+    for layer in (*self._blocks[0], *self._blocks[1], self._by_number[3]):
+      x = layer(x)
+    return x
+
+
+def in_containers(observation_spec):
+  del observation_spec
+  return InContainers()
+
+
+class _Plain(tf.keras.layers.Layer):
+  """Has a variable that Keras does not know."""
+
+  def __init__(self):
+    super().__init__()
+    self._dense = tf.keras.layers.Dense(8)
+    self._scale = tf.Variable(tf.ones([50]))
+
+  def call(self, x):
+    return self._dense(tf.reshape(x, [-1, 50]) * self._scale)
+
+
+def with_plain_variable(observation_spec):
+  del observation_spec
+  return _Plain()
+
+
+class _Conditional(tf.keras.layers.Layer):
+
+  def call(self, x):
+    if tf.reduce_max(x) > 1:
+      x = x / 255
+    return tf.reshape(x, [-1, 50])
+
+
+def with_condition(observation_spec):
+  del observation_spec
+  return _Conditional()
+
+
+class _OfFixedRows(tf.keras.layers.Layer):
+
+  def call(self, x):
+    return tf.reshape(x, [x.shape[0], 50])
+
+
+def of_fixed_rows(observation_spec):
+  del observation_spec
+  return _OfFixedRows()
+
+
 def with_dropout(observation_spec):
   del observation_spec
 

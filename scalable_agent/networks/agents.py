@@ -103,6 +103,11 @@ class Agent(tf.keras.Model):
     return self._core is not None
 
   @property
+  def reads_instructions(self) -> bool:
+    """Whether the agent sees the observations' `instruction`."""
+    return self._instruction_encoder is not None
+
+  @property
   def memory_variables(self) -> list[tf.Variable]:
     """The trainable variables of `remember`; none without a memory."""
     heads_own = {id(v) for v in self.head_variables}

@@ -53,7 +53,8 @@ class CellCore(tf.keras.layers.Layer):
     """Makes the variables for inputs of the shape `[T, B, I]`."""
     who = f'The cell of {self._maker}'
     with user_code.errors_explained(f'{self._maker} of --core'):
-      output, state = self._cell(
+      output, state = user_layers.call(
+          self._cell, 'cell', self._maker, 'core',
           tf.zeros([2, inputs_shape[-1]]), self._pack(self.initial_state(2)))
       user_layers.check_features(output, who, 'environments')
       shapes = [list(part.shape) for part in tf.nest.flatten(state)
@@ -63,7 +64,6 @@ class CellCore(tf.keras.layers.Layer):
         raise errors.ConfigError(
             f'{who} has a state of the shapes {expected} before a step, and '
             f'{shapes} after the step: floats of the same shapes are needed.')
-      user_layers.check(self._cell, 'cell', self._maker, 'core')
     self._num_outputs = output.shape[-1]
 
   def initial_state(self, batch_size: int) -> structs.State:

@@ -181,10 +181,10 @@ def _make_from_user(
   with user_code.errors_explained(f'{name} of --agent'):
     torso = user_layers.check_type(
         make_torso(observation_spec), name, 'agent')
-    features = torso(zeros([2], observation_spec))
+    features = user_layers.call(
+        torso, 'torso', name, 'agent', zeros([2], observation_spec))
     user_layers.check_features(
         features, f'The torso of {name}', 'observations')
-    user_layers.check(torso, 'torso', name, 'agent')
   return torso
 
 

@@ -1,11 +1,15 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Checks of layers that functions of users make, for --agent and --core."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 import weakref
 
 from scalable_agent import errors
+from scalable_agent.experience import structs
 import tensorflow as tf
+
+T = TypeVar('T')
 
 # The variables of users' layers, as long as they exist.
 _variables: weakref.WeakValueDictionary[int, tf.Variable] = (
@@ -27,18 +31,44 @@ def check_type(layer: object, name: str, flag: str) -> tf.keras.layers.Layer:
       f'{type(layer).__name__}.')
 
 
-def check(layer: tf.keras.layers.Layer, part: str, name: str,
-          flag: str) -> None:
-  """Raises ConfigError for a layer that cannot be learned here.
+def watched(function: Callable[[], T]) -> tuple[T, Sequence[tf.Variable]]:
+  """Returns the result, and the trainable variables that `function` reads."""
+  with tf.GradientTape() as tape:
+    result = function()
+  return result, tape.watched_variables()
+
+
+def call(layer: tf.keras.layers.Layer, part: str, name: str, flag: str,
+         *inputs: structs.Nest) -> structs.Nest:
+  """Makes the variables of a layer; returns the outputs for `inputs`.
 
   Args:
-    layer: a layer with all its variables. Frozen layers within are allowed,
-      except random changes of pictures.
+    layer: a layer. Frozen layers within are allowed, except random changes of
+      pictures.
     part: the part of the agent, such as `torso`.
     name: the function that made the layer.
     flag: the setting with the function.
+    *inputs: the arguments of the layer, for a batch of two.
+
+  Raises ConfigError for a layer that cannot be learned here, and errors of a
+  layer that cannot be compiled for batches of any size.
   """
-  who = f'The {part} of {name}'
+  outputs, variables = watched(lambda: layer(*inputs))
+  _check(layer, f'The {part} of {name}', name, flag, variables)
+
+  def named(*args: structs.Nest) -> structs.Nest:
+    with tf.name_scope(part):  # As in an agent: layers may have any name.
+      return layer(*args)
+
+  tf.function(named, autograph=False).get_concrete_function(
+      *tf.nest.map_structure(
+          lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), inputs))
+  return outputs
+
+
+def _check(layer: tf.keras.layers.Layer, who: str, name: str, flag: str,
+           variables: Sequence[tf.Variable]) -> None:
+  """Does the checks of `call`; `variables` are those that the layer reads."""
   for inner in _with_sublayers(layer):
     if isinstance(getattr(inner, 'generator', None),
                   tf.keras.random.SeedGenerator):
@@ -62,6 +92,16 @@ def check(layer: tf.keras.layers.Layer, part: str, name: str,
       raise errors.ConfigError(
           f'{who} has weights of {variable.dtype} '
           f'({variable.path}), but weights must be float32.')
+  _, own = watched(lambda: [
+      tf.convert_to_tensor(v) for v in layer.variables])
+  own_refs = {v.ref() for v in own}
+  for variable in variables:
+    if variable.ref() not in own_refs:
+      raise errors.ConfigError(
+          f'{who} uses a tf.Variable of the shape {variable.shape.as_list()} '
+          'that Keras does not know: the variable would be neither learned nor '
+          'saved. Make weights with add_weight, or of Keras layers in '
+          'attributes.')
   for variable in layer.variables:
     if id(variable) in _variables:
       raise errors.ConfigError(

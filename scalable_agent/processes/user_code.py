@@ -68,7 +68,7 @@ def report(error: BaseException,
     method: the name of the method.
   """
   try:
-    message = str(error)[:_MAX_MESSAGE_LENGTH]
+    message = errors.in_words(str(error))[:_MAX_MESSAGE_LENGTH]
   except Exception:
     message = '(no text)'
   frames = traceback.extract_tb(error.__traceback__)
@@ -194,4 +194,7 @@ def errors_explained(who: str) -> Iterator[None]:
   except errors.UserError:
     raise
   except (Exception, SystemExit) as e:
-    raise report(e).error(who, errors.UserCodeError) from e
+    found = report(e)
+    in_a_line = ' '.join(found.text.split())  # Keras explains in many lines.
+    raise found._replace(text=in_a_line).error(
+        who, errors.UserCodeError) from e
