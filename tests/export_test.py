@@ -61,6 +61,7 @@ _SETTINGS = {
                        layer_norm=True),
     'values': dict(level_name='catch', algorithm='ddqn', min_replay_steps=8,
                    hidden_sizes='16'),
+    'containers': dict(level_name='catch', agent='fake_torsos:in_containers'),
     'memory': dict(level_name='Pendulum-v1', algorithm='sac', use_lstm=True,
                    lstm_units=6, hidden_sizes='16,8', sequence_length=2,
                    unroll_length=2, burn_in_steps=1, min_replay_steps=8),
@@ -109,7 +110,7 @@ def _untrained(observation, action, **settings):
   spec = structs.EnvironmentSpec(observation, action, 1)
   if 'algorithm' not in settings:
     settings |= dict(use_lstm=False, use_last_action_reward=False)
-  config = config_lib.Config(agent='mlp', **settings).resolved(
+  config = config_lib.Config(**{'agent': 'mlp', **settings}).resolved(
       observation, on_cpu=True, num_groups=1)
   agent = algorithms.make_agent(config, spec, 1)
   return (loading.LoadedAgent(config, spec, agent, 0),
@@ -120,6 +121,42 @@ def _run_tflite(module, directory, inputs):
   export._add_tflite(module, directory, True)
   return tf.lite.Interpreter(os.path.join(
       directory, 'agent.tflite')).get_signature_runner('step_greedy')(**inputs)
+
+
+class ModuleTest(absltest.TestCase):
+
+  @pytest.mark.slow
+  def test_torsos_with_layers_in_any_container(self):
+    _, module = _untrained(
+        structs.ArraySpec((50,), np.dtype(np.float32)), _DISCRETE,
+        agent='fake_torsos:in_containers')
+    directory = self.create_tempdir().full_path
+    tf.saved_model.save(module, directory, signatures=module.signatures())
+    inputs = {'observation': tf.constant(
+        np.random.default_rng(0).normal(size=[4, 50]).astype(np.float32))}
+    expected = module.step_greedy(**inputs)['policy']
+    loaded = tf.saved_model.load(directory)
+    step = loaded.signatures['step_greedy']
+    np.testing.assert_allclose(step(**inputs)['policy'], expected, rtol=1e-5)
+    self.assertLen(step.variables, len(module.agent.variables))
+
+  def test_words_that_the_agent_does_not_see_are_no_input(self):
+    spec = {'a': structs.ArraySpec((4,), np.dtype(np.float32)),
+            'instruction': structs.ArraySpec((), np.dtype(object))}
+    for use_instruction in False, True:
+      _, module = _untrained(
+          spec, _DISCRETE, use_instruction=use_instruction)
+      self.assertEqual('observation_instruction' in module.inputs,
+                       use_instruction)
+      inputs = {name: np.full([1, *part.shape[1:]], b'go' if (
+          part.dtype == tf.string) else 1., part.dtype.as_numpy_dtype)
+                for name, part in module.inputs.items()}
+      module.step(**inputs)
+      if not use_instruction:
+        directory = self.create_tempdir().full_path
+        np.testing.assert_allclose(
+            _run_tflite(module, directory, inputs)['policy'],
+            module.step_greedy(**inputs)['policy'], rtol=1e-5)
 
 
 class BoundsTest(parameterized.TestCase):
@@ -259,7 +296,8 @@ class ExportTest(parameterized.TestCase):
     self._check_foreign('words')
 
   @parameterized.parameters(
-      'recurrent', 'continuous', 'values', 'normalised', 'passes', 'memory')
+      'recurrent', 'continuous', 'values', 'normalised', 'passes', 'memory',
+      'containers')
   @pytest.mark.storm
   def test_the_same_without_this_package_for_others(self, name):
     self._check_foreign(name)
@@ -292,8 +330,8 @@ class ExportTest(parameterized.TestCase):
     np.testing.assert_allclose(
         found['greedy_action'], scale * action, rtol=1e-5)
     self.assertEqual('greedy_baseline' in found, name in (
-        'recurrent', 'words', 'normalised', 'passes', 'cell',
-        'window'))
+        'recurrent', 'words', 'normalised', 'passes', 'cell', 'window',
+        'containers'))
     if 'greedy_baseline' in found:
       np.testing.assert_allclose(
           found['greedy_baseline'], expected.baseline[0], rtol=1e-5, atol=1e-6)
@@ -433,6 +471,16 @@ def _inputs(agent, name):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='modes/export',
+         catches='test_torsos_with_layers_in_any_container', rows=(
+        ('TensorFlow looks for variables', 'self._agent = lambda: agent',
+         'self._net, self._agent = agent, lambda: agent'),
+    )),
+    dict(file='modes/export',
+         catches='test_words_that_the_agent_does_not_see_are_no_input', rows=(
+        ('words are always an input',
+         "if name != 'instruction' or agent.reads_instructions}", '}'),
+    )),
     dict(file='modes/export',
          catches='test_the_same_without_this_package', rows=(
         ('c and h swapped', 'for name in self.agent.state_names))',

@@ -23,6 +23,7 @@ from scalable_agent.networks import agents
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
 from scalable_agent.networks import masks
+from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import logdirs
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import flag_texts
@@ -54,16 +55,19 @@ class ExportedAgent(tf.Module):
     With `sees_last_action_reward`, the last action and reward are inputs, too.
     """
     super().__init__()
-    self.agent = agent
+    # TensorFlow does not find the variables in all containers of user layers.
+    self._tracked = checkpoint_files.tf_variables(agent.variables)
+    self._agent = lambda: agent
     self._action_spec = spec.action
     self._units = units.Units(spec.units)
     tensor = lambda spec: tf.TensorSpec(
         [None, *spec.shape],
         tf.string if spec.dtype == object else tf.as_dtype(spec.dtype))
-    parts = (spec.observation if isinstance(spec.observation, dict)
-             else {spaces.ONLY_ARRAY: spec.observation})
-    self.names_of_parts = (_input_names(parts) if parts is spec.observation
-                           else {})
+    parts, self.names_of_parts = {spaces.ONLY_ARRAY: spec.observation}, {}
+    if isinstance(spec.observation, dict):
+      parts = {name: part for name, part in spec.observation.items()
+               if name != 'instruction' or agent.reads_instructions}
+      self.names_of_parts = _input_names(parts)
     # The space of each input that is counted.
     self._counted = {
         self.names_of_parts.get(name, 'observation'): space
@@ -80,6 +84,11 @@ class ExportedAgent(tf.Module):
       self.inputs['done'] = tf.TensorSpec([None], tf.bool)
       for name, part in self._named_state(agent.initial_state(1)).items():
         self.inputs[name] = tf.TensorSpec([None, *part.shape[1:]], tf.float32)
+
+  @property
+  def agent(self) -> agents.Agent:
+    """The agent, which is no part of the SavedModel."""
+    return self._agent()
 
   def initial_state(self, batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the state before the first step of `batch_size` environments.
