@@ -341,6 +341,9 @@ class ConvertTest(parameterized.TestCase):
       ("SAC.create_factory()\nVecEnv.create_factory(make, "
        "{'env_id': 'Pendulum-v1'}, 3)",
        dict(level_name='Pendulum-v1', num_actors=3)),
+      ("SAC.create_factory()\nVecEnv.create_factory(make, "
+       "{'env_id': 'Pendulum-v0'}, 3)",
+       dict(level_name='Pendulum-v1')),
       ('SAC.create_factory()\nPERBuffer.create_factory(2000, 3, 1e-3, 0.5)',
        dict(replay_steps=2000, n_step=3, selector='prioritised',
             priority_epsilon=1e-3, priority_exponent=0.5,

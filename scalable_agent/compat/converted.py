@@ -17,7 +17,8 @@ FRAME_STACK = ('Atari games have four frames in an observation, and no other '
                'level stacks frames.')
 _OLD_ATARI = re.compile(r'\A(\w+?)(NoFrameskip|Deterministic)-v([04])\Z')
 _NEW_VERSIONS = {'LunarLander-v2': 'LunarLander-v3',
-                 'LunarLanderContinuous-v2': 'LunarLanderContinuous-v3'}
+                 'LunarLanderContinuous-v2': 'LunarLanderContinuous-v3',
+                 'CarRacing-v2': 'CarRacing-v3', 'Pendulum-v0': 'Pendulum-v1'}
 
 
 @dataclasses.dataclass
