@@ -54,7 +54,7 @@ check: $(VENV)/installed
 	$(PYTEST) -m 'not slow and not storm' $(TESTS)
 
 storm: $(VENV)/installed
-	$(RUN) -m pytest -m storm $(TESTS)
+	$(RUN) -m pytest -m storm -o faulthandler_timeout=900 $(TESTS)
 
 mutations: $(VENV)/installed
 	$(RUN) tests/mutations.py $(FLAGS)

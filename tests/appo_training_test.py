@@ -164,10 +164,6 @@ class TrainingTest(parameterized.TestCase):
     [part] = learner.agent.observation_normaliser.statistics.values()
     self.assertEqual(float(part.count), 150)  # Replayed unrolls do not count.
 
-  def test_acting_may_overlap(self):
-    updates, _ = self._train(overlap=True, queue_capacity=2)
-    self.assertLen(updates, 30)
-
   @pytest.mark.slow
   def test_unrolls_of_a_group_that_hangs_are_learned(self):
     # The first step of one group ends after 42 updates, with the first weights.

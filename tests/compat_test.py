@@ -3,8 +3,6 @@
 
 import math
 import re
-import subprocess
-import sys
 
 from absl.testing import parameterized
 import in_numpy
@@ -468,13 +466,6 @@ class DiEngineTest(tf.test.TestCase, parameterized.TestCase):
         f'{name}: Shape (6, 1) does not fit shape (6, 3) of reward')
     with self.assertRaisesRegex(ValueError, re.escape(message)):
       di_engine.vtrace_advantage(**arguments, gamma=.9)
-
-  @pytest.mark.storm
-  def test_importing_needs_no_tensorflow_probability(self):
-    program = ('import sys; from scalable_agent.compat import di_engine, '
-               'pytorch_seed_rl; '
-               'sys.exit("tensorflow_probability" in sys.modules)')
-    subprocess.run([sys.executable, '-c', program], check=True, timeout=300)
 
 
 class PytorchSeedRlTest(tf.test.TestCase, parameterized.TestCase):

@@ -2,10 +2,7 @@
 """Tests of the distributions against formulae and numerical integration."""
 
 import math
-import subprocess
-import sys
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import in_numpy
 import numpy as np
@@ -489,16 +486,6 @@ class KLTest(tf.test.TestCase, parameterized.TestCase):
     self.assertAllClose(found, expected, rtol=1e-4)
     self.assertAllClose(
         distributions.tanh_normal(p).kl(distributions.tanh_normal(q)), found)
-
-
-class ImportTest(absltest.TestCase):
-
-  @pytest.mark.slow
-  def test_processes_that_act_need_no_tensorflow_probability(self):
-    subprocess.run(
-        [sys.executable, '-c',
-         'import sys; from scalable_agent.losses import mpo; '
-         'sys.exit("tensorflow_probability" in sys.modules)'], check=True)
 
 
 class VTraceTest(tf.test.TestCase, parameterized.TestCase):

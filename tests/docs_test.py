@@ -275,14 +275,6 @@ class PackageTest(absltest.TestCase):
                          check=True, stdout=subprocess.PIPE)
     self.assertEqual(run.stdout, 'False\n')
 
-  def test_an_import_keeps_the_random_numbers_of_the_caller(self):
-    code = ('import random; random.seed(1); before = random.getstate(); '
-            'import scalable_agent; scalable_agent.load, scalable_agent.vtrace;'
-            'print(random.getstate() == before)')
-    run = subprocess.run([sys.executable, '-c', code], cwd=_ROOT, text=True,
-                         check=True, stdout=subprocess.PIPE)
-    self.assertEqual(run.stdout, 'True\n')
-
 
 class VersionTest(absltest.TestCase):
 

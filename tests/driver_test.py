@@ -257,13 +257,20 @@ class LearnersTest(parameterized.TestCase):
     self.handles[1].stop.remote.side_effect = end
 
   def test_time_in_which_the_driver_is_stopped_is_no_silence(self):
-    # It wakes up after an hour. No new sign of the learners has come yet.
     self._end_when_stopped()
-    self.connection.now_s = mock.Mock(return_value=5.)
-    stop = threading.Event()
-    with mock.patch.object(learners, 'time', create=True) as now:
-      now.monotonic.side_effect = [0., *[3600. * i for i in range(1, 99)]]
-      self.handles[0].output.remote.side_effect = stop.set
+    # No new sign of the learners comes.
+    del self.answers['output 0'], self.answers['output 1']
+    stop, is_closed, time_s = threading.Event(), threading.Event(), mock.Mock()
+    is_closed.set()
+    time_s.monotonic.return_value = 0.
+
+    def wake_up():
+      time_s.monotonic.return_value += 3600.
+      stop.set()
+
+    with mock.patch.object(cluster, 'time', time_s):
+      self.connection.now_s = cluster.RunningClock(is_closed).now_s
+      self.handles[0].output.remote.side_effect = wake_up
       self.assertEqual(self.learners.run_to_end(stop), 0)
 
   def test_a_sign_of_life_does_not_go_back(self):
@@ -594,6 +601,12 @@ MUTATIONS = (
          rows=(
         ('time in which the driver is stopped counts',
          'if now_s - self._last_s > _LATE_TICK_S:', 'if False:'),
+    )),
+    dict(file='distributed/cluster',
+         catches='test_time_in_which_the_driver_is_stopped_is_no_silence',
+         rows=(
+        ('time in which the driver is stopped is silence',
+         'return now_s - self._stopped_s', 'return now_s'),
     )),
     dict(file='distributed/cluster',
          catches='test_the_processes_of_this_machine_are_lost', rows=(

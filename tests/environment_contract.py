@@ -92,7 +92,7 @@ class EnvironmentContract:
         take(step_output.truncated),
         mapped(take, step_output.last_observation))
 
-  def test_attributes(self):
+  def test_attributes_and_first_outputs(self):
     env = self.make([1, 2])
     self.assertEqual(env.num_envs, 2)
     self.assertEqual(env.level_names, (self.level_name,) * 2)
@@ -104,10 +104,20 @@ class EnvironmentContract:
     for number in num_values:
       self.assertIs(type(number), int)
       self.assertGreater(number, 1)
+    output = env.initial()
+    np.testing.assert_array_equal(output.reward, [0, 0])
+    np.testing.assert_array_equal(output.done, [True, True])
+    np.testing.assert_array_equal(output.truncated, [False, False])
+    self.assertEqual(output.last_observation, ())
+    np.testing.assert_array_equal(output.info.episode_return, [0, 0])
+    np.testing.assert_array_equal(output.info.episode_step, [0, 0])
+    np.testing.assert_array_equal(output.info.episode_end, [False, False])
 
-  def test_outputs_match_specs(self):
+  def test_outputs_match_specs_and_episodes(self):
     env = self.make([1, 2, 3])
-    for output in self.run_steps(env, self.actions(env)):
+    outputs = self.run_steps(env, self.actions(env))
+    self._check_statistics(outputs)
+    for output in outputs:
       self.assertEqual(output.reward.dtype, np.float32)
       self.assertEqual(output.done.dtype, bool)
       self.assertEqual(output.info.episode_return.dtype, np.float32)
@@ -137,19 +147,8 @@ class EnvironmentContract:
       if one.dtype == object:
         self.assertTrue(all(isinstance(text, bytes) for text in array))
 
-  def test_initial(self):
-    output = self.make([1, 2]).initial()
-    np.testing.assert_array_equal(output.reward, [0, 0])
-    np.testing.assert_array_equal(output.done, [True, True])
-    np.testing.assert_array_equal(output.truncated, [False, False])
-    self.assertEqual(output.last_observation, ())
-    np.testing.assert_array_equal(output.info.episode_return, [0, 0])
-    np.testing.assert_array_equal(output.info.episode_step, [0, 0])
-    np.testing.assert_array_equal(output.info.episode_end, [False, False])
-
-  def test_statistics_are_of_whole_episodes(self):
-    env = self.make([1, 2, 3])
-    outputs = self.run_steps(env, self.actions(env))
+  def _check_statistics(self, outputs):
+    """Asserts that returns and steps are of whole episodes."""
     num_ends = 0
     for i in range(3):
       episode_return, episode_step = 0.0, 0

@@ -563,10 +563,16 @@ class GymnasiumTest(parameterized.TestCase):
     env.close()
 
   def test_environments_have_processes(self):
+    # Both closes wait for the child in vain.
+    self.enter_context(mock.patch.object(
+        gymnasium_env, '_CLOSE_TIMEOUT_S', .5))
+    self.enter_context(mock.patch.object(workers, '_CLOSE_TIMEOUT_S', .5))
     env = self.make('fake/Children-v0')
     pid = int(env.initial().observation[0, 0])
     os.kill(pid, 0)
-    env.close()
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+      env.close()
+    self.assertIn('did not close within 0.5 seconds', output.getvalue())
     # A container may have no process that reaps the program.
     with contextlib.suppress(psutil.NoSuchProcess):
       while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
@@ -680,12 +686,12 @@ class GymnasiumTest(parameterized.TestCase):
     env = self.make(
         'fake/Hangs-v0', 'fake/Hangs-v0',
         settings=environments.EnvironmentSettings(
-            num_action_repeats=1, step_timeout_s=5))
+            num_action_repeats=1, step_timeout_s=3))
     env.initial()
     env.step(np.array([0, 0]))
     with self.assertRaisesRegex(
         errors.EnvironmentProcessError,
-        r'environment 1 \(fake/Hangs-v0\) did not answer within 5 seconds'):
+        r'environment 1 \(fake/Hangs-v0\) did not answer within 3 seconds'):
       env.step(np.array([0, 0]))
     self.assert_ended(env)
 

@@ -222,10 +222,10 @@ class ProcessTest(parameterized.TestCase):
     return process.returncode, output
 
   def test_trains_goes_on_and_tests(self):
-    code, output = self._run('--total_environment_frames=1000', *_CHEAP)
+    main = functools.partial(_main, f'--logdir={self.logdir}', *_CHEAP)
+    code, output = main('--total_environment_frames=1000')
     self.assertEqual(code, 0, output)
     self.assertIn('1,000 of 1,000 frames (100.0 %)', output)
-    main = functools.partial(_main, f'--logdir={self.logdir}', *_CHEAP)
     code, output = main('--total_environment_frames=1500')
     self.assertEqual(code, 0, output)
     self.assertRegex(output, 'Resuming from .*ckpt-100, 1,000 frames')

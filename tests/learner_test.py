@@ -608,7 +608,8 @@ class GroupsTest(parameterized.TestCase, tf.test.TestCase):
         size=2, rank=0, sum=failing_sum))
     before = [v.numpy() for v in tree.flatten(learner.state)]
     for _ in range(5):
-      with self.assertRaises(tf.errors.InvalidArgumentError):
+      with self.assertRaisesRegex(
+          tf.errors.InvalidArgumentError, 'A learner has died'):
         learner.step(random_batch(make_learner()))
     self.assertTrue(learner.is_consistent)
     for old, new in zip(before, tree.flatten(learner.state), strict=True):

@@ -127,8 +127,12 @@ class MiniGridTest(parameterized.TestCase):
     self.assertBetween(max(lengths), 100, len(longest))
 
   def test_own_levels(self):
-    spec = lambda name: environments.make_vec(
-        [f'fake_environments:{name}'], [1], _SETTINGS).spec.observation
+
+    def spec(name):
+      with environments.make_vec(
+          [f'fake_environments:{name}'], [1], _SETTINGS) as env:
+        return env.spec.observation
+
     self.assertEqual(spec('MiniGrid-FakeOwn-v0')['frame'].shape, (56, 56, 3))
     self.assertEqual(spec('MiniGrid-FakeTold-v0')['frame'].shape, (56, 56, 3))
     self.assertEqual(spec('MiniGrid-FakeImage-v0').shape, (7, 7, 3))

@@ -465,8 +465,10 @@ class RemoteTest(parameterized.TestCase):
       ('NeverReady', 1, r'did not answer within 3 seconds \(--step_timeout_s, '
        r'and 2 s more\)'))
   def test_environments_that_cannot_be_built(self, name, timeout_s, message):
-    with mock.patch.object(starts, 'TIMEOUT_S', 2.), self.assertRaisesRegex(
-        errors.EnvironmentProcessError, f'fake/{name}-v0 {message}'):
+    # Other tests may have left vectors open.
+    with mock.patch.dict(starts._num_open, clear=True), mock.patch.object(
+        starts, 'TIMEOUT_S', 2.), self.assertRaisesRegex(
+            errors.EnvironmentProcessError, f'fake/{name}-v0 {message}'):
       environments.make_vec([f'fake/{name}-v0'], [1],
                             environments.EnvironmentSettings(
                                 num_action_repeats=1, step_timeout_s=timeout_s))
@@ -780,6 +782,8 @@ class LifeTest(parameterized.TestCase):
         import numpy as np
         import fake_environments
         from scalable_agent import environments
+        from scalable_agent.environments import gymnasium_env
+        gymnasium_env._CLOSE_TIMEOUT_S = .5
         env = environments.make_vec(
             ['{level}'] * 2, [0, 0], environments.EnvironmentSettings(
                 num_action_repeats=1, step_timeout_s={timeout_s}))

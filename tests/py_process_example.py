@@ -45,7 +45,7 @@ class Example:
     return np.array([self._a + b], dtype=np.int32)
 
   def wait(self):
-    time.sleep(2)
+    time.sleep(60)
 
   def something(self):
     raise ValueError('foo')

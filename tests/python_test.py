@@ -218,22 +218,29 @@ class EnvironmentTest(parameterized.TestCase):
     self.assertEqual(e.exception.args, (128 + number,))
 
 
-class QuietTest(absltest.TestCase):
+class ImportTest(absltest.TestCase):
 
   @pytest.mark.slow
-  def test_tensorflow_prints_nothing(self):
+  def test_nothing_is_printed_changed_or_imported_needlessly(self):
     env = {name: value for name, value in os.environ.items()
            if name not in ('TF_CPP_MIN_LOG_LEVEL', 'TF_FORCE_GPU_ALLOW_GROWTH')}
     run = subprocess.run(
         [sys.executable, '-c',
-         'import os, scalable_agent, sys\n'
+         'import os, random, sys\n'
+         'random.seed(1)\n'
+         'before = random.getstate()\n'
+         'import scalable_agent\n'
          'assert "tensorflow" not in sys.modules\n'
-         'scalable_agent.load, scalable_agent.train\n'
+         'scalable_agent.load, scalable_agent.train, scalable_agent.vtrace\n'
+         'from scalable_agent.compat import di_engine, pytorch_seed_rl\n'
+         'from scalable_agent.losses import mpo\n'
+         'assert "tensorflow_probability" not in sys.modules\n'
          'import tensorflow as tf\n'
          'print(float(tf.reduce_sum(tf.ones([2]))),'
-         ' os.environ["TF_FORCE_GPU_ALLOW_GROWTH"])'],
+         ' os.environ["TF_FORCE_GPU_ALLOW_GROWTH"],'
+         ' random.getstate() == before)'],
         capture_output=True, text=True, cwd=_ROOT, env=env)
-    self.assertEqual((run.stdout, run.stderr), ('2.0 true\n', ''))
+    self.assertEqual((run.stdout, run.stderr), ('2.0 true True\n', ''))
 
 
 MUTATIONS = (

@@ -108,6 +108,11 @@ class _Kill:
 
 class SavingTest(parameterized.TestCase):
 
+  def setUp(self):
+    super().setUp()
+    # Hundreds of saves would wait for the disk.
+    self.enter_context(mock.patch.object(os, 'fsync'))
+
   def test_any_damaged_byte_is_said_or_harmless(self):
     directory = self.create_tempdir().full_path
     replay = _make()
