@@ -264,6 +264,13 @@ class TargetPolicyTest(parameterized.TestCase, tf.test.TestCase):
         self.assertAllEqual(one, online if is_copy else old)
     self.assertEqual(learner.state['targets'], learner.algorithm.targets)
 
+  def test_a_rate_by_kl_is_saved(self):
+    learner = normalisers_test._learner(
+        algorithm='appo', learning_rate_schedule='kl')
+    [schedule] = learner._kl_schedules
+    self.assertContainsSubset(map(id, schedule.variables),
+                              map(id, learner.state['statistics']))
+
   def test_calls_that_do_not_end_with_a_period_copy_too(self):
     learner = normalisers_test._learner(
         algorithm='appo', batch_size=1, num_actors=4, updates_per_call=2,
@@ -392,6 +399,22 @@ class AppoTest(parameterized.TestCase, tf.test.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(
+        file='learning/learner',
+        catches='test_a_rate_by_kl_is_saved',
+        rows=(
+            ('the rate by KL is not saved',
+             'for schedule in self._kl_schedules for v in schedule.variables',
+             'for schedule in () for v in schedule.variables'),
+        )),
+    dict(
+        file='algorithms/appo',
+        catches='test_copies_have_the_statistics_of_their_weights',
+        rows=(
+            ('the target policy is not saved',
+             'target_policy.variables if target_policy else [])',
+             '[])'),
+        )),
     dict(
         file='losses/actor_critic',
         catches='test_equal_advantages_have_no_sign',

@@ -238,27 +238,11 @@ MUTATIONS = (
              "'policy_kl'], True)"),
         )),
     dict(
-        file='learning/learner',
-        catches='test_a_run_that_ends_between_passes_is_resumed',
-        rows=(
-            ('the rate by KL is not saved',
-             'for schedule in self._kl_schedules for v in schedule.variables',
-             'for schedule in () for v in schedule.variables'),
-        )),
-    dict(
         file='runs/training',
         catches='test_each_part_of_a_deterministic_run_has_its_dtype',
         rows=(
             ('later parts compute in float32',
              'layers.set_compute_dtype(config.compute_dtype)\n  tf', 'tf'),
-        )),
-    dict(
-        file='algorithms/appo',
-        catches='test_a_run_that_ends_between_passes_is_resumed',
-        rows=(
-            ('the target policy is not saved',
-             'target_policy.variables if target_policy else [])',
-             '[])'),
         )),
 )
 
