@@ -120,7 +120,7 @@ setuptools.setup(
         'mujoco': _MUJOCO,
         'robotics': _ROBOTICS,
         'minatar': _MINATAR,
-        'dm_control': _DM_CONTROL,
+        'dm-control': _DM_CONTROL,  # Older pip finds no name with `_`.
         'box2d': _BOX2D,
         'envpool': _ENVPOOL,
         'plot': _PLOT,

@@ -70,6 +70,11 @@ def config_of(flag_values: flags.FlagValues,
   `--logdir`, unless `is_new`.
   """
   values = flag_values.flag_values_dict()
+  if flag_values['recipe'].present:  # Not by `_set`.
+    raise errors.ConfigError(
+        '--recipe is for the command experiment.py. A program with flags of '
+        'its own takes --flagfile=FILE, with a file of '
+        'scalable_agent/settings/recipes.')
   if values['mode'] == 'suite':
     return config_lib.Config.from_values(
         {name: values[name] for name in OF_SUITES})
@@ -254,19 +259,25 @@ def _check(config: config_lib.Config) -> None:
   is_lost = (config.mode in program.OF_TRAINED_AGENTS
              and not flags.FLAGS['level_name'].present
              and config_lib.trained_with(zoo.folder(config.logdir)) is None)
+  default = ''
+  is_default = config.level_name in (
+      lab_levels.DEFAULT, config_lib.Config.level_name)
+  if is_default and not flags.FLAGS['level_name'].present:
+    lab = 'with' if lab_levels.is_installed() else 'without'
+    default = f' (the default level {lab} DeepMind Lab)'
   if config.mode in (
       'train', 'check', 'test', 'video') and not (
           is_lost or config.ray_address):
     # Other machines may have other packages.
-    environments.check_names(
-        levels.level_names(config.level_name, config.is_test), config)
+    try:
+      environments.check_names(
+          levels.level_names(config.level_name, config.is_test), config)
+    except errors.MissingDependencyError as e:
+      if default and config.mode == 'train':
+        raise errors.MissingDependencyError(
+            f'{e} {config.level_name} is {default[2:-1]}.') from e
+      raise
   if config.mode == 'train' and not config.ray_address:
-    default = ''
-    is_default = config.level_name in (
-        lab_levels.DEFAULT, config_lib.Config.level_name)
-    if is_default and not flags.FLAGS['level_name'].present:
-      lab = 'with' if lab_levels.is_installed() else 'without'
-      default = f' (the default level {lab} DeepMind Lab)'
     print(f'scalable_agent: {config.algorithm} on {config.level_name}{default},'
           f' in {config.logdir}. Loading TensorFlow.', flush=True)
 

@@ -568,8 +568,11 @@ MUTATIONS = (
          catches='test_layer_norm_without_dense_layers_is_an_error', rows=(
         ('layer normalisation without effect is no error',
          'if config.layer_norm and not', 'if False and not'),
+    )),
+    dict(file='algorithms/base',
+         catches='test_layer_norm_without_dense_layers_is_an_error', rows=(
         ('heads of a memory have no dense layers',
-         'and not has_features and not torsos', 'and not torsos'),
+         '          or critics_share_memory(settings, algorithm)\n', ''),
     )),
 )
 

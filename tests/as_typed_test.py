@@ -17,6 +17,7 @@ from absl import flags
 from absl.testing import absltest
 from absl.testing import flagsaver
 import pytest
+from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.distributed import hosts
 from scalable_agent.settings import config as config_lib
@@ -132,6 +133,21 @@ class WithoutLabTest(absltest.TestCase):
     self.assertStartsWith(
         output.getvalue(), 'scalable_agent: impala on ALE/Pong-v5 (the default '
         'level without DeepMind Lab), in ')
+
+  def test_an_error_of_the_default_names_the_default(self):
+    if lab_levels.is_installed():
+      self.skipTest('DeepMind Lab is installed.')
+    for level, text in (([], r'ale-py. ALE/Pong-v5 is the default level without'
+                             r' DeepMind Lab\.$'),
+                        (['--level_name=ALE/Pong-v5'], r'ale-py\.$')):
+      with flagsaver.flagsaver(), mock.patch.object(
+          experiment.environments, 'check_names',
+          side_effect=errors.MissingDependencyError('It needs ale-py.')
+      ), self.assertRaisesRegex(errors.MissingDependencyError, text):
+        experiment._parse_flags([
+            'experiment.py', *level,
+            f'--logdir={self.create_tempdir().full_path}'])
+        experiment._check(experiment.config_of(flags.FLAGS))
 
 
 class SettingsTest(absltest.TestCase):

@@ -418,6 +418,13 @@ class AgentTest(parameterized.TestCase):
         actor.join()
     self.assertLen(made, 1)
 
+  def test_tensorflow_2_must_be_on(self):
+    with mock.patch.object(
+        tf.compat.v1, 'executing_eagerly_outside_functions',
+        return_value=False), self.assertRaisesRegex(
+            RuntimeError, 'leave out tf.disable_v2_behavior'):
+      experiment.Agent(9)
+
   def test_weights_follow_the_seed_of_tensorflow(self):
     weights = []
     self.addCleanup(tf.random.set_seed, None)

@@ -21,6 +21,7 @@ from scalable_agent import environments
 from scalable_agent import errors
 from scalable_agent import experiment
 from scalable_agent.experience import structs
+from scalable_agent.settings import command_line
 from scalable_agent.settings import config as config_lib
 from scalable_agent.settings import declare as settings_lib
 from scalable_agent.settings import flag_texts
@@ -934,6 +935,14 @@ class FlagsTest(parameterized.TestCase):
     experiment.parse(['--batch_size=9'])
     self.assertIsNone(flags.FLAGS.batch_size)
     self.assertEqual(experiment.config_of(flags.FLAGS).batch_size, 2)
+
+  def test_programs_that_parse_flags_themselves_have_no_recipe(self):
+    flag_values = flags.FlagValues()
+    command_line.define_flags(flag_values)
+    flag_values(['my_main.py', '--recipe=catch'])
+    with self.assertRaisesRegex(
+        errors.ConfigError, '^--recipe is for the command experiment.py'):
+      experiment.config_of(flag_values)
 
   def test_every_mode_is_a_function(self):
     self.assertEqual(tuple(experiment.MODES),

@@ -210,6 +210,8 @@ class AgentTest(tf.test.TestCase, parameterized.TestCase):
                        ' which cannot learn here'),
       ('with_regularizer', '^The cell of fake_cores:with_regularizer has '
                            'losses'),
+      ('WithPlainVariable', '^The cell of fake_cores:WithPlainVariable uses a '
+                            r'tf.Variable of the shape \[6\] that Keras'),
       ('missing', '^--core=fake_cores:missing: fake_cores has no function '
                   'missing.$'))
   def test_cells_that_cannot_be_used(self, name, message):

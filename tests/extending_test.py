@@ -159,11 +159,12 @@ class TorsoTest(parameterized.TestCase):
         'in a term of --addon.$'):
       factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
 
-  def test_variables_that_keras_does_not_know(self):
+  @parameterized.parameters('with_plain_variable', 'with_plain_numbers')
+  def test_variables_that_keras_does_not_know(self, name):
     with self.assertRaisesRegex(
-        errors.ConfigError, '^The torso of fake_torsos:with_plain_variable '
-        r'uses a tf.Variable of the shape \[50\] that Keras does not know'):
-      factory.make_agent('fake_torsos:with_plain_variable', _BOARD, _THREE)
+        errors.ConfigError, f'^The torso of fake_torsos:{name} uses a '
+        r'tf.Variable of the shape \[50\] that Keras does not know'):
+      factory.make_agent(f'fake_torsos:{name}', _BOARD, _THREE)
 
   @parameterized.parameters(
       ('with_condition', 'OperatorNotAllowedInGraphError: Exception '
@@ -443,12 +444,12 @@ MUTATIONS = (
          catches='test_layers_that_cannot_be_used', rows=(
         ('any layer is accepted', 'for inner in _with_sublayers(layer):',
          'for inner in ():'),
-        ('lists are not searched', '      waiting += value\n  return',
-         '      pass\n  return'),
+        ('lists are not searched', '      waiting.extend(value)  # Wrapped',
+         '      pass  # Wrapped'),
     )),
     dict(file='networks/user_layers',
          catches='test_variables_that_keras_does_not_know', rows=(
-        ('variables without Keras', 'if variable.ref() not in own_refs:',
+        ('variables without Keras', 'if variable.ref() not in own:',
          'if False:'),
     )),
     dict(file='networks/user_layers',

@@ -51,6 +51,18 @@ def last_inputs(units):
   return LastInputs()
 
 
+class WithPlainVariable(Minimal):
+  """Has a variable that Keras does not know."""
+
+  def build(self, shape):
+    super().build(shape)
+    self.scale = tf.Variable(tf.ones([self.state_size]))
+
+  def call(self, inputs, states):
+    output, states = super().call(inputs, states)
+    return output * self.scale, states
+
+
 def dense(units):
   return tf.keras.layers.Dense(units)
 

@@ -70,16 +70,19 @@ def in_list(observation_spec):
   return Holder(Holder(tf.keras.layers.Dense(8, 'tanh')))
 
 
-class InContainers(tf.keras.layers.Layer):
-  """Layers in lists of lists, and in a dictionary by numbers."""
+class _InContainers(tf.keras.layers.Layer):
+  """Layers in lists of lists, in a dictionary by numbers, and a table."""
 
   def __init__(self):
     super().__init__()
     dense = lambda: tf.keras.layers.Dense(8, 'tanh')
     self._blocks = [[tf.keras.layers.Flatten(), dense()], [dense()]]
     self._by_number = {3: dense()}
+    self._table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer([0, 1], [5, 7]), 9)
 
   def call(self, x):
+    x += tf.cast(self._table.lookup(tf.cast(x, tf.int32)), x.dtype)
     for layer in (*self._blocks[0], *self._blocks[1], self._by_number[3]):
       x = layer(x)
     return x
@@ -87,16 +90,16 @@ class InContainers(tf.keras.layers.Layer):
 
 def in_containers(observation_spec):
   del observation_spec
-  return InContainers()
+  return _InContainers()
 
 
 class _Plain(tf.keras.layers.Layer):
   """Has a variable that Keras does not know."""
 
-  def __init__(self):
+  def __init__(self, trainable):
     super().__init__()
     self._dense = tf.keras.layers.Dense(8)
-    self._scale = tf.Variable(tf.ones([50]))
+    self._scale = tf.Variable(tf.ones([50]), trainable)
 
   def call(self, x):
     return self._dense(tf.reshape(x, [-1, 50]) * self._scale)
@@ -104,7 +107,12 @@ class _Plain(tf.keras.layers.Layer):
 
 def with_plain_variable(observation_spec):
   del observation_spec
-  return _Plain()
+  return _Plain(True)
+
+
+def with_plain_numbers(observation_spec):
+  del observation_spec
+  return _Plain(False)
 
 
 class _Conditional(tf.keras.layers.Layer):

@@ -948,6 +948,26 @@ class ProgramsTest(parameterized.TestCase):
       list(runs)
     self.assertEqual(child.wait.call_count, 2)
 
+  @parameterized.parameters(
+      ('0,1', 2, ['0', '1', '1', '0']), ('0,1', 1, ['0,1'] * 4),
+      ('7', 2, ['7'] * 4), (None, 2, [None] * 4),
+      ('3,5', 3, ['3', '5', '3', '5']))
+  def test_each_job_has_a_gpu(self, names, jobs, expected):
+    name, found = 'CUDA_VISIBLE_DEVICES', []
+    # The run `c` gets the place of `b`, and `d` the place of `a`.
+    codes = {'a': [None, 0], 'b': [0], 'c': [None, 0], 'd': [0]}
+
+    def start(run):
+      found.append(os.environ.get(name))
+      return mock.Mock(poll=mock.Mock(side_effect=codes[run]))
+
+    with mock.patch.dict(os.environ, {name: names} if names else {}):
+      if not names:
+        os.environ.pop(name, None)
+      list(running.ends(collections.deque('abcd'), jobs, start, 0.))
+      self.assertEqual(os.environ.get(name), names)
+    self.assertEqual(found, expected)
+
   def test_a_deleted_directory_has_no_last_words(self):
     missing = pathlib.Path(self.create_tempdir().full_path) / 'missing'
     self.assertEqual(programs.last_words(missing), '')
@@ -1066,6 +1086,12 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='modes/running', catches='test_each_job_has_a_gpu', rows=(
+        ('a place is never free', 'for other in active}',
+         'for other in job_of}'),
+        ('a single job has one GPU', 'if jobs == 1 or', 'if'),
+        ('the variable stays', 'os.environ[_GPUS] = before', 'pass'),
+    )),
     dict(file='processes/processes',
          catches='test_the_server_is_killed_while_a_process_starts', rows=(
         ('a process without its server goes on',

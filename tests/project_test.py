@@ -124,6 +124,12 @@ class PackageTest(absltest.TestCase):
 
 class WorkflowsTest(absltest.TestCase):
 
+  def test_extras_have_names_that_older_pip_finds(self):
+    text = (_ROOT / 'setup.py').read_text('utf-8')
+    extras = re.findall(r"^        '([\w-]+)': \(?_[A-Z]", text, re.M)
+    self.assertContainsSubset(['atari', 'dm-control', 'dev'], extras)
+    self.assertNotIn('_', ''.join(extras))
+
   def test_there_are_workflows(self):
     self.assertEqual([path.stem for path in _WORKFLOWS],
                      ['check', 'docs', 'publish', 'storm', 'test'])

@@ -147,6 +147,23 @@ class RateTest(parameterized.TestCase):
     self.assertEqual(other.num_owed, 0)
     other.add_steps(10)
     self.assertEqual(other.num_owed, 3)
+    # And back, with a smaller share than that of the warm-up.
+    alone = replay_lib.Rate(0.3, 20)
+    alone.state = other.state
+    alone.resume(80, num_updates, alone.is_new_share)
+    other.state = alone.state
+    self.assertTrue(other.is_new_share)
+    other.resume(40, num_updates, True)
+    other.add_steps(10)
+    self.assertEqual(other.num_owed, 3)
+
+  def test_an_older_save_has_no_number_of_learners(self):
+    older = replay_lib.Rate(0.3, 20).state
+    del older['num_learners']
+    for ratio in 0.3, 0.6:
+      rate = replay_lib.Rate(ratio, 20, 2)
+      rate.state = older
+      self.assertEqual(rate.is_new_share, ratio != 0.3)
 
   @parameterized.parameters('slow actor', 'slow learner')
   def test_the_inbox_holds_actors_back(self, which):
@@ -207,7 +224,7 @@ MUTATIONS = (
     dict(file='replay/rate',
          catches='test_a_new_ratio_does_not_end_the_warm_up', rows=(
         ('a new ratio ends the warm-up',
-         'max(self._first_step, num_steps)', 'num_steps'),
+         '= num_steps + num_left', '= num_steps'),
     )),
 )
 

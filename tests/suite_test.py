@@ -16,6 +16,7 @@ import sys
 import time
 from unittest import mock
 
+from absl import flags as absl_flags
 from absl.testing import absltest
 from absl.testing import flagsaver
 from absl.testing import parameterized
@@ -32,6 +33,7 @@ from scalable_agent.scores import files as score_files
 from scalable_agent.scores import markdown
 from scalable_agent.scores import plotting
 from scalable_agent.scores import table
+from scalable_agent.settings import command_line
 from scalable_agent.settings import suite_settings
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
@@ -514,11 +516,10 @@ class SuiteTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (dict(seed='3'), '--seed=3 cannot be used with --mode=suite'),
-      (dict(recipe='appo_pong'),
-       '--recipe=appo_pong cannot be used with --mode=suite: each level'),
       (dict(level_name='catch,pong'),
        'pong is no level of --suite=toys, which has catch, memory, pattern, '
-       'target.'),
+       'target. For other levels, start a run for each --seed, and join their '
+       'tests with --mode=table --logdir=A,B,C.'),
       (dict(batch_size='0'), '--batch_size=0 must be positive.'),
       (dict(algorithm='ddqn'), 'catch of --suite=toys does not take '
        '--algorithm=ddqn: --recipe=catch is for --algorithm=impala. Use other '
@@ -532,6 +533,17 @@ class SuiteTest(parameterized.TestCase):
     self.assertEqual((code, self.started), (2, []))
     self.assertIn(text, error)
     self.assertLen(error.splitlines(), 1)
+
+  def test_a_suite_has_no_recipe(self):
+    flag_values = absl_flags.FlagValues()
+    command_line.define_flags(flag_values)
+    experiment._set(flag_values, [
+        'experiment.py', '--mode=suite', '--recipe=appo_pong'])
+    with self.assertRaisesRegex(
+        errors.ConfigError,
+        '^--recipe=appo_pong cannot be used with --mode=suite: each level'):
+      suite.run(experiment.config_of(flag_values), flag_values,
+                experiment.parse)
 
   def test_all_suites_have_plans_with_valid_flags(self):
     names = suite_settings.SuiteSettings.__dataclass_fields__[
@@ -584,13 +596,14 @@ class SuiteTest(parameterized.TestCase):
 class LevelsTest(parameterized.TestCase):
 
   @parameterized.parameters(
-      ('MinAtar/Breakout-v1', 'minatar', 'minatar.gym'),
-      ('dm_control/walker-walk-v0', 'dm_control', 'dm_control.suite'))
-  def test_missing_packages_are_named(self, level, extra, module):
+      ('MinAtar/Breakout-v1', 'minatar', 'minatar', 'minatar.gym'),
+      ('dm_control/walker-walk-v0', 'dm_control', 'dm-control',
+       'dm_control.suite'))
+  def test_missing_packages_are_named(self, level, package, extra, module):
     with mock.patch.dict(sys.modules, {module: None}), \
         self.assertRaisesRegex(
             errors.MissingDependencyError,
-            rf'{level} needs {extra}: pip install '
+            rf'{level} needs {package}: pip install '
             rf'"scalable_agent\[{extra}\]"'):
       environments.check_names([level], EnvironmentSettings())
 

@@ -96,8 +96,11 @@ class DrawTest(absltest.TestCase):
   def test_space(self):
     self.assertEqual(sweep.parse_space(['a=1,2', 'b=x']),
                      {'a': ['1', '2'], 'b': ['x']})
+    self.assertEqual(sweep.parse_space(['a=64,64;256,256', 'b=1;2']),
+                     {'a': ['64,64', '256,256'], 'b': ['1', '2']})
     for wrong, message in ((['a'], 'NAME=A,B,C'), (['a=1,'], 'NAME=A,B,C'),
                            (['=1'], 'NAME=A,B,C'), (['a=1', 'a=2'], 'twice'),
+                           (['a=1,2;'], 'NAME=A,B,C'),
                            (['a=64,64'], 'a=64,64 has a value twice')):
       with self.assertRaisesRegex(ValueError, message):
         sweep.parse_space(wrong)

@@ -321,6 +321,29 @@ class WithoutEffectTest(parameterized.TestCase):
     self.assertEqual(
         line, flags and f'Without effect on {", ".join(names)}: {flags}.')
 
+  @parameterized.parameters(
+      (dict(agent='nature'), 'a frame', True),
+      (dict(agent='module:function'), 'a frame', True),
+      (dict(agent='nature', hidden_sizes='64,64'), 'a frame', False),
+      (dict(agent='nature'), 'two parts', False),
+      (dict(agent='nature', separate_baseline=True, use_lstm=False), 'a frame',
+       False),
+      (dict(agent='mlp'), 'a frame', False),
+      (dict(agent='nature', algorithm='sac'), 'a frame', True),
+      (dict(agent='nature', algorithm='sac', use_lstm=True), 'a frame', False))
+  def test_sizes_of_layers_that_no_network_has_are_said(
+      self, settings, observations, is_said):
+    frame = structs.ArraySpec((84, 84, 3), np.dtype(np.uint8))
+    vector = structs.ArraySpec((4,), np.dtype(np.float32))
+    line = messages._unused_sizes(
+        config_lib.Config(**{'hidden_sizes': '512,512', **settings}),
+        structs.EnvironmentSpec(
+            frame if observations == 'a frame' else {'a': frame, 'b': vector},
+            structs.ActionSpec((3,)), 1))
+    self.assertEqual(line, is_said and (
+        'Without effect: --hidden_sizes=512,512, as no network has dense layers'
+        f' besides those of --agent={settings["agent"]}.') or '')
+
 
 class ThreadsTest(parameterized.TestCase):
 
@@ -548,6 +571,15 @@ class LogWithoutOutputsTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='runs/messages',
+         catches='test_sizes_of_layers_that_no_network_has_are_said', rows=(
+        ('usual sizes are said', 'config.hidden_sizes == usual or', ''),
+    )),
+    dict(file='algorithms/base',
+         catches='test_sizes_of_layers_that_no_network_has_are_said', rows=(
+        ('a baseline of its own has no layers',
+         'return (settings.separate_baseline\n', 'return (False\n'),
+    )),
     dict(file='runs/training',
          catches='test_a_stop_between_two_parts_ends_with_the_checkpoint',
          rows=(

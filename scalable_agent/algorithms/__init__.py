@@ -32,13 +32,11 @@ from scalable_agent.networks import heads
 from scalable_agent.networks import instructions
 from scalable_agent.networks import masks
 from scalable_agent.networks import normalisers
-from scalable_agent.networks import torsos
 from scalable_agent.scores import levels
 from scalable_agent.settings import declare
 from scalable_agent.settings import values
 from scalable_agent.settings.config import Config
 
-# Algorithms with critics.
 _ACTOR_CRITICS: dict[str, Callable[
     [base.MakeAgent, base.MakeCritic, Config], base.Algorithm]] = {
         'ddpg': ddpg.Ddpg, 'td3': td3.Td3, 'sac': sac.Sac, 'mpo': mpo.Mpo}
@@ -73,7 +71,7 @@ def make_agent(config: Config, spec: structs.EnvironmentSpec, seed: int,
       has_baseline=is_impala, has_epsilon=not is_impala,
       use_lstm=bool(config.use_lstm), core=config.core,
       lstm_units=declare.used(config.lstm_units),
-      has_critics=config.algorithm in _ACTOR_CRITICS,
+      has_critics=config.algorithm in declare.WITH_CRITICS,
       use_last_action_reward=bool(config.use_last_action_reward),
       use_instruction=config.use_instruction,
       observation_normaliser=normaliser or _make_normaliser(config, spec),
@@ -97,11 +95,9 @@ def make(config: Config, spec: structs.EnvironmentSpec,
     raise errors.EnvironmentSpecError(
         f'With --algorithm={config.algorithm}, an agent sees instructions only '
         'with --use_lstm: use this flag, or wrap the environment.')
-  has_features = bool(config.use_lstm) and config.algorithm in _ACTOR_CRITICS
-  # Only off-policy algorithms have layer_norm; critics see continuous actions,
-  # or features of the memory.
-  if config.layer_norm and not has_features and not torsos.has_dense_layers(
-      config.agent, spec.observation, bool(spec.action.size)):
+  has_features = base.critics_share_memory(config, config.algorithm)
+  if config.layer_norm and not base.has_dense_layers(
+      config, config.algorithm, spec):
     raise errors.ConfigError(
         '--layer_norm has no effect: no network has dense layers besides those '
         'of frames.')

@@ -1,20 +1,22 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Further terms of the loss of a policy, of `--addon` and of programs."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 import dataclasses
+from typing import TypeVar
 
 from scalable_agent import errors
 from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.networks import agents
-from scalable_agent.networks import user_layers
 from scalable_agent.settings import config as config_lib
 import tensorflow as tf
 
 # A term of the policy's loss: a function of the agent and the data of
 # `Algorithm.loss` that returns a scalar.
 Addon = Callable[[agents.Agent, structs.Nest], tf.Tensor]
+
+T = TypeVar('T')
 
 
 def with_whole_batches(config: config_lib.Config,
@@ -54,7 +56,7 @@ class WithAddons:
     self._loss = algorithm.loss
     self._addons = dict(addons)
     self._share = share
-    self._saved = {v.ref() for v in user_layers.watched(lambda: [
+    self._saved = {v.ref() for v in _watched(lambda: [
         tf.convert_to_tensor(v) for v in (
             *algorithm.agent.variables, *algorithm.targets,
             *(v for group in self.groups.values() for v in group))])[1]}
@@ -76,7 +78,7 @@ class WithAddons:
 
   def _term(self, name: str, data: structs.Nest) -> tf.Tensor:
     """Returns a term; ConfigError if it uses variables that nobody learns."""
-    term, variables = user_layers.watched(
+    term, variables = _watched(
         lambda: self._addons[name](self.agent, data))
     if others := [v for v in variables if v.ref() not in self._saved]:
       listed = ', '.join(f'{v.name.partition(":")[0]} {v.shape.as_list()}'
@@ -86,3 +88,11 @@ class WithAddons:
           f' {listed}. Make their layer a part of the network '
           '(--agent=module:function), or set trainable=False.')
     return term
+
+
+def _watched(
+    function: Callable[[], T]) -> tuple[T, Sequence[tf.Variable]]:
+  """Returns the result, and the trainable variables that `function` reads."""
+  with tf.GradientTape() as tape:
+    result = function()
+  return result, tape.watched_variables()

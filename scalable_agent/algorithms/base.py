@@ -18,7 +18,9 @@ from scalable_agent.losses import q_learning
 from scalable_agent.networks import agents
 from scalable_agent.networks import critics
 from scalable_agent.networks import heads
+from scalable_agent.networks import torsos
 from scalable_agent.settings import declare
+from scalable_agent.settings.agent_settings import AgentSettings
 from scalable_agent.settings.algorithm_settings import OffPolicySettings
 import tensorflow as tf
 import tree
@@ -326,3 +328,19 @@ def in_words(spec: structs.ActionSpec) -> str:
     return f'{spec.num_values[0]} discrete actions'
   return ('discrete actions of several parts, '
           + ' x '.join(map(str, spec.num_values)))
+
+
+def has_dense_layers(settings: AgentSettings, algorithm: str,
+                     spec: structs.EnvironmentSpec) -> bool:
+  """Returns whether any network has the dense layers of `hidden_sizes`."""
+  # Critics see continuous actions, or features of the memory.
+  return (settings.separate_baseline
+          or critics_share_memory(settings, algorithm)
+          or torsos.has_dense_layers(
+              settings.agent, spec.observation,
+              bool(spec.action.size) and algorithm in declare.WITH_CRITICS))
+
+
+def critics_share_memory(settings: AgentSettings, algorithm: str) -> bool:
+  """Returns whether critics see the features of the agent's memory."""
+  return bool(settings.use_lstm) and algorithm in declare.WITH_CRITICS

@@ -19,10 +19,10 @@ from scalable_agent.environments import base
 from scalable_agent.environments import registry
 from scalable_agent.settings.environment_settings import EnvironmentSettings
 
-_SUITE = registry.Package('dm_control', 'dm_control.suite', 'dm_control',
+_SUITE = registry.Package('dm_control', 'dm_control.suite', 'dm-control',
                           ('dm_control/',), hides_stderr=True)
 _ADAPTER = registry.Package('shimmy', 'shimmy.dm_control_compatibility',
-                            'dm_control', hides_stderr=True)
+                            'dm-control', hides_stderr=True)
 _LEVEL = re.compile(r'dm_control/(\w+)-(\w+)-v0')
 is_level = _SUITE.is_level
 

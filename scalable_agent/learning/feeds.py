@@ -26,11 +26,13 @@ class Source(NamedTuple):
       prioritised replay; None without a replay.
     rate: counts updates and steps if their ratio is fixed; else None.
     save: saves the replay; None if checkpoints do not include the replay.
+    is_new: whether a replay that is saved begins empty.
   """
   samples: Iterator[structs.Sample]
   set_errors: Callable[[np.ndarray, np.ndarray], None] | None = None
   rate: rate_lib.Rate | None = None
   save: Callable[[], None] | None = None
+  is_new: bool = False
 
 
 class Feed:

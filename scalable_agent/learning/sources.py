@@ -78,7 +78,7 @@ def make_feed(config: config_lib.Config, spec: structs.EnvironmentSpec,
                   Place(collectives, part, first_environment, say, ends))
     feed = feeds.Feed(inbox, source, learner, spec.num_action_repeats,
                       collectives.size, turns, ends.close)
-    if config.deterministic:
+    if config.deterministic and source.is_new:
       feed.save()  # See `setup.number_of_part`.
   except BaseException:
     ends.close()
@@ -194,7 +194,7 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     # Without a directory, no learner has a replay, and learner 0 says so.
     (place.say if directory else print)(_REFILLS)
   num_again = rate.num_updates - learner.num_updates
-  if config.deterministic and num_again and counters is not None:
+  if config.deterministic and num_again:
     place.say(_DIFFERS)
   elif num_again > _MAX_AHEAD * learner.updates_per_call:
     place.say(f'The saved replay is newer than the checkpoint: {num_again:,} '
@@ -227,8 +227,8 @@ def _off_policy(config: config_lib.Config, spec: structs.EnvironmentSpec,
     with rate.lock:
       replay.save(directory, rate.state)
 
-  return feeds.Source(
-      samples(), replay.update, rate, save if directory else None)
+  return feeds.Source(samples(), replay.update, rate,
+                      save if directory else None, counters is None)
 
 
 def _make_replay(config: config_lib.Config, spec: structs.EnvironmentSpec,

@@ -23,6 +23,7 @@ from scalable_agent.networks import agents
 from scalable_agent.networks import instructions
 from scalable_agent.networks import layers
 from scalable_agent.networks import masks
+from scalable_agent.networks import user_layers
 from scalable_agent.runs import checkpoint_files
 from scalable_agent.runs import logdirs
 from scalable_agent.settings import config as config_lib
@@ -56,7 +57,8 @@ class ExportedAgent(tf.Module):
     """
     super().__init__()
     # TensorFlow does not find the variables in all containers of user layers.
-    self._tracked = checkpoint_files.tf_variables(agent.variables)
+    self._tracked = [*checkpoint_files.tf_variables(agent.variables),
+                     *user_layers.resources(agent)]
     self._agent = lambda: agent
     self._action_spec = spec.action
     self._units = units.Units(spec.units)

@@ -2,7 +2,8 @@
 """Runs of the program that another program starts and stops, and curves."""
 
 import collections
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+import contextlib
 import os
 import pathlib
 import re
@@ -20,9 +21,12 @@ from scalable_agent.runs import logdirs
 from scalable_agent.scores import episodes_csv
 from scalable_agent.scores import plotting
 from scalable_agent.settings import command_line
+from scalable_agent.settings import values
 
 # Arguments of Python for the program.
 PROGRAM: tuple[str, ...] = ('-m', f'{scalable_agent.__name__}.experiment')
+# A variable of CUDA: the GPUs that a program sees.
+_GPUS = 'CUDA_VISIBLE_DEVICES'
 # A run whose program was killed saves a checkpoint for so long at most.
 _LOCK_TIMEOUT_S = 120.
 _LOCK_POLL_S = .5
@@ -101,16 +105,24 @@ def ends(waiting: collections.deque[R], jobs: int,
     is_over: whether an active run must be stopped.
     wait: waits for seconds; True: no run is started or waited for any more.
 
+  If `CUDA_VISIBLE_DEVICES` names several GPUs and there are several jobs, each
+  job has one of these GPUs in turn.
+
   Yields:
     A run that has ended, its exit code (None: `is_over`), and the number of
     runs to go.
   """
   active: dict[R, subprocess.Popen] = {}
+  job_of: dict[R, int] = {}
   try:
     while waiting or active:
       while waiting and len(active) < jobs:
         run = waiting.popleft()
-        if (child := start_run(run)) is not None:
+        used = {job_of[other] for other in active}
+        job_of[run] = min(set(range(jobs)) - used)
+        with _gpu_of(job_of[run], jobs):
+          child = start_run(run)
+        if child is not None:
           active[run] = child
       if wait(poll_s):
         return
@@ -124,6 +136,21 @@ def ends(waiting: collections.deque[R], jobs: int,
         yield run, code, len(waiting) + len(active)
   finally:
     programs.stop(*active.values())
+
+
+@contextlib.contextmanager
+def _gpu_of(job: int, jobs: int) -> Iterator[None]:
+  """Shows the GPU of a job to the programs that are started within."""
+  gpus = values.names(os.environ.get(_GPUS, ''))
+  if jobs == 1 or len(gpus) < 2:
+    yield
+    return
+  before = os.environ[_GPUS]
+  os.environ[_GPUS] = gpus[job % len(gpus)]
+  try:
+    yield
+  finally:
+    os.environ[_GPUS] = before
 
 
 def episodes(directory: pathlib.Path) -> np.ndarray:

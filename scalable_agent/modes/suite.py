@@ -85,7 +85,8 @@ def run(config: config_lib.Config, flag_values: flags.FlagValues,
     raise errors.ConfigError(
         f'--recipe={flag_values["recipe"].value} cannot be used with '
         '--mode=suite: each level of a suite has a recipe. Name single flags '
-        'to change all runs.')
+        'to change all runs. For a level without a suite, start a run for each '
+        '--seed, and join their tests with --mode=table --logdir=A,B,C.')
   given = {name: flag_values[name].serialize()
            for name in config_lib.Config.__dataclass_fields__
            if flag_values[name].present and name not in OF_SUITES}
@@ -136,7 +137,8 @@ def _cells(config: config_lib.Config, given: Mapping[str, str],
     if level not in plan:
       raise errors.ConfigError(
           f'{level} is no level of --suite={config.suite}, which has '
-          f'{", ".join(plan)}.')
+          f'{", ".join(plan)}. For other levels, start a run for each --seed, '
+          'and join their tests with --mode=table --logdir=A,B,C.')
   for level in dict.fromkeys(levels or plan):
     of_level = (*plan[level], *_TEST_FLAGS, *common, f'--level_name={level}')
     for seed in range(1, config.seeds + 1):

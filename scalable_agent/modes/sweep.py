@@ -260,7 +260,7 @@ def report(trials: list[Trial], sweep: Sweep, rungs: list[int],
 
 
 def parse_space(values: list[str]) -> dict[str, list[str]]:
-  """Returns the values by setting of `NAME=A,B,..`.
+  """Returns the values by setting of `NAME=A,B,..` or `NAME=A;B;..`.
 
   Raises:
     ValueError: a text is of another form; a name, or its value, is there twice.
@@ -268,13 +268,14 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
   space: dict[str, list[str]] = {}
   for value in values:
     name, equals, choices = value.partition('=')
-    if not (name and equals and all(choices.split(','))):
+    found = choices.split(';' if ';' in choices else ',')
+    if not (name and equals and all(found)):
       raise ValueError(f'--search={value} is not of the form NAME=A,B,C.')
     if name in space:
       raise ValueError(f'--search={name}=... is there twice.')
-    space[name] = choices.split(',')
-    if len(set(space[name])) < len(space[name]):
-      raise ValueError(f'--search={value} has a value twice.')
+    space[name] = found
+    if len(set(found)) < len(found):
+      raise ValueError(f'--search={value} has a value twice (or needs ;).')
   return space
 
 
@@ -295,7 +296,8 @@ def main() -> int:
                       metavar='DIRECTORY', help='Directory of all trials.')
   parser.add_argument('--search', action='append', required=True,
                       metavar='NAME=A,B,C',
-                      help='A setting and its values. May be repeated.')
+                      help='A setting and its values, with ; between values '
+                      'that contain commas. May be repeated.')
   parser.add_argument('--num_trials', type=int, default=12, metavar='NUMBER',
                       help='Number of trials. Default: %(default)s.')
   parser.add_argument('--rungs', required=True, metavar='FRAMES,FRAMES',

@@ -294,7 +294,8 @@ class Agent(tf.keras.Model):
     """Returns features of observations without instructions."""
     if self.observation_normaliser:
       observations = self.observation_normaliser(observations)
-    return self.torso(observations)
+    with tf.name_scope('torso'):  # A layer of a user may have any name.
+      return self.torso(observations)
 
   def _features(self, last_action: tf.Tensor, reward: tf.Tensor,
                 observation: structs.Nest) -> tf.Tensor:

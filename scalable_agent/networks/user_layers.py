@@ -1,19 +1,19 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Checks of layers that functions of users make, for --agent and --core."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import weakref
 
 from scalable_agent import errors
 from scalable_agent.experience import structs
 import tensorflow as tf
 
-T = TypeVar('T')
-
 # The variables of users' layers, as long as they exist.
 _variables: weakref.WeakValueDictionary[int, tf.Variable] = (
     weakref.WeakValueDictionary())
+
+# Functions of users, with the specs of the inputs, whose layers were compiled.
+_compiled: set[str] = set()
 
 # Layers that learn only where Keras trains a model.
 _OF_TRAINING = (tf.keras.layers.BatchNormalization,
@@ -31,13 +31,6 @@ def check_type(layer: object, name: str, flag: str) -> tf.keras.layers.Layer:
       f'{type(layer).__name__}.')
 
 
-def watched(function: Callable[[], T]) -> tuple[T, Sequence[tf.Variable]]:
-  """Returns the result, and the trainable variables that `function` reads."""
-  with tf.GradientTape() as tape:
-    result = function()
-  return result, tape.watched_variables()
-
-
 def call(layer: tf.keras.layers.Layer, part: str, name: str, flag: str,
          *inputs: structs.Nest) -> structs.Nest:
   """Makes the variables of a layer; returns the outputs for `inputs`.
@@ -53,22 +46,44 @@ def call(layer: tf.keras.layers.Layer, part: str, name: str, flag: str,
   Raises ConfigError for a layer that cannot be learned here, and errors of a
   layer that cannot be compiled for batches of any size.
   """
-  outputs, variables = watched(lambda: layer(*inputs))
-  _check(layer, f'The {part} of {name}', name, flag, variables)
 
   def named(*args: structs.Nest) -> structs.Nest:
-    with tf.name_scope(part):  # As in an agent: layers may have any name.
+    # In the outermost scope, TensorFlow refuses names such as that of _Net.
+    with tf.name_scope(part):
       return layer(*args)
 
-  tf.function(named, autograph=False).get_concrete_function(
-      *tf.nest.map_structure(
-          lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), inputs))
+  outputs = named(*inputs)
+  _check(layer, f'The {part} of {name}', name, flag)
+  if not tf.config.functions_run_eagerly():  # For a debugger.
+    _check_graph(named, layer.variables, f'The {part} of {name}', inputs)
   return outputs
 
 
-def _check(layer: tf.keras.layers.Layer, who: str, name: str, flag: str,
-           variables: Sequence[tf.Variable]) -> None:
-  """Does the checks of `call`; `variables` are those that the layer reads."""
+def _check_graph(function: Callable[..., structs.Nest],
+                 known: Iterable[tf.keras.Variable], who: str,
+                 inputs: Sequence[structs.Nest]) -> None:
+  """Compiles for any batch size; ConfigError for variables not `known`."""
+  specs = tf.nest.map_structure(
+      lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), inputs)
+  if (key := f'{who} {specs}') in _compiled:
+    return
+  compiled = tf.function(
+      function, autograph=False).get_concrete_function(*specs)
+  own = {(v if isinstance(v, tf.Variable) else v.value).ref() for v in known}
+  for variable in compiled.variables:
+    if variable.ref() not in own:
+      raise errors.ConfigError(
+          f'{who} uses a tf.Variable of the shape '
+          f'{variable.shape.as_list()} that Keras does not know: the variable '
+          'would be neither learned nor saved. Make weights with add_weight '
+          '(for fixed numbers, trainable=False), or of Keras layers in '
+          'attributes.')
+  _compiled.add(key)
+
+
+def _check(layer: tf.keras.layers.Layer, who: str, name: str,
+           flag: str) -> None:
+  """Does the checks of `call` that need no graph."""
   for inner in _with_sublayers(layer):
     if isinstance(getattr(inner, 'generator', None),
                   tf.keras.random.SeedGenerator):
@@ -92,16 +107,6 @@ def _check(layer: tf.keras.layers.Layer, who: str, name: str, flag: str,
       raise errors.ConfigError(
           f'{who} has weights of {variable.dtype} '
           f'({variable.path}), but weights must be float32.')
-  _, own = watched(lambda: [
-      tf.convert_to_tensor(v) for v in layer.variables])
-  own_refs = {v.ref() for v in own}
-  for variable in variables:
-    if variable.ref() not in own_refs:
-      raise errors.ConfigError(
-          f'{who} uses a tf.Variable of the shape {variable.shape.as_list()} '
-          'that Keras does not know: the variable would be neither learned nor '
-          'saved. Make weights with add_weight, or of Keras layers in '
-          'attributes.')
   for variable in layer.variables:
     if id(variable) in _variables:
       raise errors.ConfigError(
@@ -135,22 +140,33 @@ def _is_noisy(layer: tf.keras.layers.Layer) -> bool:
   return any(isinstance(x, int | float) and x > 0 for x in amounts)
 
 
+def resources(layer: tf.keras.layers.Layer
+              ) -> list[tf.saved_model.experimental.TrackableResource]:
+  """Returns the tables of a layer, and of all layers in the layer."""
+  return [part for part in _parts(layer) if isinstance(
+      part, tf.saved_model.experimental.TrackableResource)]
+
+
 def _with_sublayers(
     layer: tf.keras.layers.Layer) -> list[tf.keras.layers.Layer]:
   """Returns a layer and all layers in its attributes, lists and dicts."""
-  found: list[tf.keras.layers.Layer] = []
-  seen: set[int] = set()
+  return [part for part in _parts(layer)
+          if isinstance(part, tf.keras.layers.Layer)]
+
+
+def _parts(layer: tf.keras.layers.Layer) -> list[object]:
+  """Returns all values in attributes, lists and dicts of a layer."""
+  seen: dict[int, object] = {}
   waiting: list[object] = [layer]
   while waiting:
     value = waiting.pop()
     if id(value) in seen:
       continue
-    seen.add(id(value))
+    seen[id(value)] = value
     if isinstance(value, tf.keras.layers.Layer):
-      found.append(value)
-      waiting += vars(value).values()
+      waiting.extend(vars(value).values())
     elif isinstance(value, Mapping):
-      waiting += value.values()
+      waiting.extend(value.values())
     elif isinstance(value, list | tuple):
-      waiting += value
-  return found
+      waiting.extend(value)  # Wrapped tuples cannot be added.
+  return list(seen.values())

@@ -105,10 +105,11 @@ class Rate:
     At a new ratio, or with `is_new_share` in any learner, no updates are due
     for steps of the past.
     """
+    num_left = max(self._first_step - self.num_steps, 0)  # Of a warm-up.
     self.num_steps = num_steps
     self.num_updates = num_updates
     if self._is_new_ratio or is_new_share:
-      self._first_step = max(self._first_step, num_steps)
+      self._first_step = num_steps + num_left
       self._first_update = num_updates
 
   @property
@@ -126,9 +127,10 @@ class Rate:
     self._first_step = int(state['first_step'])
     self._first_update = int(state['first_update'])
     self._is_new_ratio = str(state['ratio']) != str(self._ratio)
-    # Earlier versions saved no number.
-    self.is_new_share = int(
-        state.get('num_learners', self._num_learners)) != self._num_learners
+    # Earlier versions saved no number. A new number changes the ratio, too.
+    self.is_new_share = (
+        int(state['num_learners']) != self._num_learners
+        if 'num_learners' in state else self._is_new_ratio)
 
 
 def samples(inbox: unrolls.Inbox, add: Callable[[structs.Unroll], None],

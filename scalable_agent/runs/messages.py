@@ -11,6 +11,7 @@ import shlex
 from scalable_agent import errors
 from scalable_agent.acting import interface
 from scalable_agent.algorithms import appo
+from scalable_agent.algorithms import base
 from scalable_agent.experience import structs
 from scalable_agent.experience import timing
 from scalable_agent.learning import learner as learner_lib
@@ -53,6 +54,7 @@ def print_start(
   for line in (not before and _long_default(config),
                levels.unplayed_message(level_names, config.num_actors),
                _without_effect(config, level_names),
+               _unused_sizes(config, actors.spec),
                _choices(asked, config), _unlearned(config),
                clipping.said(config, actors.spec.action),
                *_about_appo(config, actors.spec.action),
@@ -110,6 +112,17 @@ def _without_effect(
   return unused and (
       f'Without effect on {", ".join(level_names[:3])}: '
       f'{", ".join(unused)}.') or ''
+
+
+def _unused_sizes(config: config_lib.Config,
+                  spec: structs.EnvironmentSpec) -> str:
+  """Returns a line about `hidden_sizes` that no network has, or ''."""
+  usual = config_lib.Config(algorithm=config.algorithm).hidden_sizes
+  if config.hidden_sizes == usual or base.has_dense_layers(
+      config, config.algorithm, spec):
+    return ''
+  return (f'Without effect: --hidden_sizes={config.hidden_sizes}, as no '
+          f'network has dense layers besides those of --agent={config.agent}.')
 
 
 def _not_taken(before: config_lib.Config, config: config_lib.Config) -> str:

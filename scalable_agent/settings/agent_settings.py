@@ -16,6 +16,7 @@ from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 from scalable_agent.settings.declare import SIZES
 from scalable_agent.settings.declare import VTRACE
+from scalable_agent.settings.declare import WITH_CRITICS
 
 
 def _one_of(*known: str) -> Check[str]:
@@ -86,7 +87,7 @@ class AgentSettings(Section):
       'codes and no other integers; with --agent=module:function no uint8, '
       'which the function expects as bytes. Or names of parts of a dictionary, '
       'separated by commas.', _HAS_PARTS,
-      algorithms=(*VTRACE, 'ddpg', 'td3', 'sac', 'mpo'))
+      algorithms=(*VTRACE, *WITH_CRITICS))
   scale_from_state: bool | None = setting(
       By(impala=True, appo=False, mpo=True),
       'The standard deviation of the Gaussian policy depends on the '

@@ -18,6 +18,7 @@ from scalable_agent.settings.declare import POSITIVE
 from scalable_agent.settings.declare import Section
 from scalable_agent.settings.declare import setting
 from scalable_agent.settings.declare import VTRACE
+from scalable_agent.settings.declare import WITH_CRITICS
 
 # Algorithms with --target_update_period.
 _WITH_PERIOD = ('ddqn', 'sac', 'mpo')
@@ -140,12 +141,12 @@ class OffPolicySettings(RewardSettings):
   critic_learning_rate: float = setting(
       0.,
       'Learning rate of the critics; 0 for --learning_rate.', NOT_NEGATIVE,
-      algorithms=('ddpg', 'td3', 'sac', 'mpo'))
+      algorithms=WITH_CRITICS)
   memory_learning_rate: float = setting(
       0.,
       'With --use_lstm: learning rate of the LSTM and of the layers below; 0 '
       'for the learning rate of the critics.', NOT_NEGATIVE,
-      algorithms=('ddpg', 'td3', 'sac', 'mpo'))
+      algorithms=WITH_CRITICS)
   num_critics: int | None = setting(
       By(mpo=1, others=2),
       "Number of critics. Targets use the minimum of the critics' values.",

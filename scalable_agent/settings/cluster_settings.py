@@ -47,7 +47,10 @@ class ClusterSettings(Section):
       1,
       'Number of processes that learn. Each learner has an equal share of '
       '--batch_size, of the environments and of the replay. Together the '
-      'learners make the same updates as one learner of the whole batch.',
+      'learners make the same updates as one learner of the whole batch. Each '
+      'learner has a GPU of its own if the cluster has GPUs, see '
+      '--num_gpus_per_learner. Needs --ray_address, for one machine '
+      '--ray_address=local.',
       POSITIVE, needs=_RAY)
   collectives: str = setting(
       'tensorflow',

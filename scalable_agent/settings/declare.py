@@ -29,6 +29,7 @@ OFF_POLICY = ('ddqn', 'ddpg', 'td3', 'sac', 'mpo')
 VTRACE = ('impala', 'appo')
 ALGORITHMS = (*VTRACE, *OFF_POLICY)
 CONTINUOUS = ('ddpg', 'td3')
+WITH_CRITICS = (*CONTINUOUS, 'sac', 'mpo')
 # The networks of the package, see `factory.make_agent`.
 NETWORKS = ('deep', 'shallow', 'nature', 'mlp')
 # Smallest side of a frame, in pixels, with which all convolutions have outputs.

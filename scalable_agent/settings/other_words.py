@@ -131,8 +131,11 @@ _ADVICE = {
     'the same --logdir resumes a run':
         'resume load restart_behavior checkpoint restore load_model continue '
         'trained_agent',
-    'a GPU is used if TensorFlow finds one':
+    'a run learns on the first GPU that TensorFlow finds, and on N GPUs with '
+    '--ray_address=local --num_learners=N':
         'cuda device gpu gpus num_gpus use_gpu',
+    'a search for settings is the program python -m '
+    'scalable_agent.modes.sweep': 'sweep search tune grid_search num_trials',
     'networks are made with TensorFlow': 'framework',
     'this program has no gSDE; noise is drawn anew in each step':
         'use_sde sde_sample_freq',
@@ -175,6 +178,9 @@ _VALUES = {
     **dict.fromkeys(('mode=eval', 'mode=evaluate', 'mode=enjoy'),
                     '--mode=test'),
     'mode=play': '--mode=test or --mode=video',
+    **dict.fromkeys(('mode=sweep', 'mode=search', 'mode=tune'),
+                    'a search for settings is the program python -m '
+                    'scalable_agent.modes.sweep'),
     **dict.fromkeys(('mode=render', 'mode=record'), '--mode=video'),
 }
 
