@@ -263,8 +263,10 @@ def _check(config: config_lib.Config) -> None:
   is_default = config.level_name in (
       lab_levels.DEFAULT, config_lib.Config.level_name)
   if is_default and not flags.FLAGS['level_name'].present:
-    lab = 'with' if lab_levels.is_installed() else 'without'
-    default = f' (the default level {lab} DeepMind Lab)'
+    default = 'the default level'
+    if config.algorithm == 'impala':
+      lab = 'with' if lab_levels.is_installed() else 'without'
+      default += f' {lab} DeepMind Lab'
   if config.mode in (
       'train', 'check', 'test', 'video') and not (
           is_lost or config.ray_address):
@@ -273,13 +275,14 @@ def _check(config: config_lib.Config) -> None:
       environments.check_names(
           levels.level_names(config.level_name, config.is_test), config)
     except errors.MissingDependencyError as e:
-      if default and config.mode == 'train':
+      if default and config.mode in ('train', 'check'):
         raise errors.MissingDependencyError(
-            f'{e} {config.level_name} is {default[2:-1]}.') from e
+            f'{e} {config.level_name} is {default}.') from e
       raise
   if config.mode == 'train' and not config.ray_address:
-    print(f'scalable_agent: {config.algorithm} on {config.level_name}{default},'
-          f' in {config.logdir}. Loading TensorFlow.', flush=True)
+    level = config.level_name + (f' ({default})' if default else '')
+    print(f'scalable_agent: {config.algorithm} on {level}, in {config.logdir}. '
+          'Loading TensorFlow.', flush=True)
 
 
 def run_program() -> None:

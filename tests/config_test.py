@@ -1312,6 +1312,12 @@ class ResolvedTest(parameterized.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='experiment',
+         catches='test_programs_that_parse_flags_themselves_have_no_recipe',
+         rows=(
+        ('a recipe is ignored', "if flag_values['recipe'].present:  # Not",
+         'if False:  # Not'),
+    )),
     dict(file='settings/flag_texts', catches='test_a_test_says_its_settings',
          rows=(
         ('a greedy test has the settings of the training',

@@ -159,6 +159,15 @@ class ModuleTest(absltest.TestCase):
             module.step_greedy(**inputs)['policy'], rtol=1e-5)
 
 
+  def test_goals_that_are_no_input(self):
+    vector = structs.ArraySpec((3,), np.dtype(np.float32))
+    _, module = _untrained(dict.fromkeys(
+        ('achieved_goal', 'desired_goal', 'observation'), vector), _CONTINUOUS)
+    self.assertEqual([*module.inputs], [
+        'observation_desired_goal', 'observation_observation'])
+    module.step(**{name: tf.ones([2, 3]) for name in module.inputs})
+
+
 class BoundsTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
@@ -475,11 +484,26 @@ MUTATIONS = (
          catches='test_torsos_with_layers_in_any_container', rows=(
         ('TensorFlow looks for variables', 'self._agent = lambda: agent',
          'self._net, self._agent = agent, lambda: agent'),
+        ('tables are not saved', '*user_layers.resources(agent)]', ']'),
+    )),
+    dict(file='networks/user_layers',
+         catches='test_torsos_with_layers_in_any_container', rows=(
+        ('layers are in the outermost scope', 'with tf.name_scope(part):',
+         'if True:'),
+    )),
+    dict(file='networks/agents',
+         catches='test_torsos_with_layers_in_any_container', rows=(
+        ('torsos are in the outermost scope', "with tf.name_scope('torso'):",
+         'if True:'),
     )),
     dict(file='modes/export',
          catches='test_words_that_the_agent_does_not_see_are_no_input', rows=(
         ('words are always an input',
-         "if name != 'instruction' or agent.reads_instructions}", '}'),
+         "unseen.add('instruction')", 'pass'),
+    )),
+    dict(file='modes/export', catches='test_goals_that_are_no_input', rows=(
+        ('all goals are inputs', 'instructions.not_seen(spec.observation)',
+         'set()'),
     )),
     dict(file='modes/export',
          catches='test_the_same_without_this_package', rows=(

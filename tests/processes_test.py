@@ -950,9 +950,10 @@ class ProgramsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ('0,1', 2, ['0', '1', '1', '0']), ('0,1', 1, ['0,1'] * 4),
+      ('0,1,2,3,4', 2, ['0,2,4', '1,3', '1,3', '0,2,4']),
       ('7', 2, ['7'] * 4), (None, 2, [None] * 4),
       ('3,5', 3, ['3', '5', '3', '5']))
-  def test_each_job_has_a_gpu(self, names, jobs, expected):
+  def test_jobs_share_the_gpus(self, names, jobs, expected):
     name, found = 'CUDA_VISIBLE_DEVICES', []
     # The run `c` gets the place of `b`, and `d` the place of `a`.
     codes = {'a': [None, 0], 'b': [0], 'c': [None, 0], 'd': [0]}
@@ -1086,10 +1087,9 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
-    dict(file='modes/running', catches='test_each_job_has_a_gpu', rows=(
-        ('a place is never free', 'for other in active}',
-         'for other in job_of}'),
-        ('a single job has one GPU', 'if jobs == 1 or', 'if'),
+    dict(file='modes/running', catches='test_jobs_share_the_gpus', rows=(
+        ('all jobs have the place of the first', 'free.pop(0)', 'free[0]'),
+        ('a job has one GPU', '::jobs])', '])'),
         ('the variable stays', 'os.environ[_GPUS] = before', 'pass'),
     )),
     dict(file='processes/processes',

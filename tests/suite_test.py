@@ -796,12 +796,12 @@ MUTATIONS = (
          'True'),
     )),
     dict(file='modes/running', catches='test_jobs_run_at_the_same_time', rows=(
-        ('one job', 'len(active) < jobs', 'not active'),
+        ('one job', 'while waiting and free:', 'while waiting and not active:'),
     )),
     dict(file='modes/running',
          catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(
         ('a stop leaves runs without time to save',
-         'programs.stop(*active.values())', 'pass'),
+         'programs.stop(*(child for child, _ in active.values()))', 'pass'),
     )),
     dict(file='processes/programs',
          catches='test_ctrl_c_leaves_the_runs_time_to_save', rows=(

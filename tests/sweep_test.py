@@ -529,5 +529,14 @@ class ProgramTest(absltest.TestCase):
     self.assertIn('has runs of ours with the flags', self.main(''))
 
 
+# See `mutations.py`.
+MUTATIONS = (
+    dict(file='modes/sweep', catches='test_space', rows=(
+        ('semicolons separate nothing',
+         "';' if ';' in choices else ','", "','"),
+    )),
+)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -78,8 +78,9 @@ class WithAddons:
 
   def _term(self, name: str, data: structs.Nest) -> tf.Tensor:
     """Returns a term; ConfigError if it uses variables that nobody learns."""
-    term, variables = _watched(
-        lambda: self._addons[name](self.agent, data))
+    with tf.name_scope('addon'):  # A layer of a user may have any name.
+      term, variables = _watched(
+          lambda: self._addons[name](self.agent, data))
     if others := [v for v in variables if v.ref() not in self._saved]:
       listed = ', '.join(f'{v.name.partition(":")[0]} {v.shape.as_list()}'
                          for v in others)

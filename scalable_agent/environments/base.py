@@ -305,8 +305,8 @@ def unknown_level(
   similar = [module + colon + names[key] for key in similar]
   hint = f' Did you mean {" or ".join(similar)}?' if similar else ''
   if not colon:
-    hint = (' Levels of other packages are named module:id, and further levels '
-            f'of DeepMind Lab lab/NAME.{hint}')
+    of_lab = '' if hint else ', and further levels of DeepMind Lab lab/NAME'
+    hint = f' Levels of other packages are named module:id{of_lab}.{hint}'
   elif not similar and known is gymnasium.registry:
     hint = f' {module} does not call gymnasium.register with this id.'
   return errors.UnknownLevelError(f'Unknown level {level_name!r}.{hint}')

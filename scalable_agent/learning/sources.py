@@ -36,8 +36,8 @@ _REFILLS = ('The replay was not saved: --min_replay_steps are collected before '
             'learning resumes.')
 # Samples that are drawn before their updates are made, at most.
 _MAX_AHEAD = 10
-_DIFFERS = ('The saved replay is not that of the checkpoint: from here on, the '
-            'run differs from a run that was never stopped.')
+_DIFFERS = ('There is no replay of this checkpoint: from here on, the run '
+            'differs from a run that was never stopped.')
 
 
 class Place(NamedTuple):

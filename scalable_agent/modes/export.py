@@ -67,8 +67,11 @@ class ExportedAgent(tf.Module):
         tf.string if spec.dtype == object else tf.as_dtype(spec.dtype))
     parts, self.names_of_parts = {spaces.ONLY_ARRAY: spec.observation}, {}
     if isinstance(spec.observation, dict):
+      unseen = instructions.not_seen(spec.observation)
+      if not agent.reads_instructions:
+        unseen.add('instruction')
       parts = {name: part for name, part in spec.observation.items()
-               if name != 'instruction' or agent.reads_instructions}
+               if name not in unseen}
       self.names_of_parts = _input_names(parts)
     # The space of each input that is counted.
     self._counted = {
@@ -272,6 +275,10 @@ def export(config: config_lib.Config) -> str:
         tflite = _add_tflite(module, new, config.export_format == 'tflite')
       path = logdirs.rename_to_free_name(
           new, os.path.join(parent, str(loaded.num_env_frames)))
+  except AssertionError as e:  # Of TensorFlow, about a variable or a table.
+    raise errors.ConfigError(
+        'TensorFlow cannot save the network, which has a variable or a table '
+        'that is in no attribute of a Keras layer.') from e
   except (OSError, tf.errors.OpError) as e:
     raise errors.ConfigError(
         f'{parent} cannot be written: {errors.reason(e)}.') from e

@@ -105,48 +105,46 @@ def ends(waiting: collections.deque[R], jobs: int,
     is_over: whether an active run must be stopped.
     wait: waits for seconds; True: no run is started or waited for any more.
 
-  If `CUDA_VISIBLE_DEVICES` names several GPUs and there are several jobs, each
-  job has one of these GPUs in turn.
+  The jobs share the GPUs that `CUDA_VISIBLE_DEVICES` names.
 
   Yields:
     A run that has ended, its exit code (None: `is_over`), and the number of
     runs to go.
   """
-  active: dict[R, subprocess.Popen] = {}
-  job_of: dict[R, int] = {}
+  active: dict[R, tuple[subprocess.Popen, int]] = {}
+  free = list(range(jobs))
   try:
     while waiting or active:
-      while waiting and len(active) < jobs:
+      while waiting and free:
         run = waiting.popleft()
-        used = {job_of[other] for other in active}
-        job_of[run] = min(set(range(jobs)) - used)
-        with _gpu_of(job_of[run], jobs):
+        with _gpus_of(free[0], jobs):
           child = start_run(run)
         if child is not None:
-          active[run] = child
+          active[run] = child, free.pop(0)
       if wait(poll_s):
         return
-      for run, child in list(active.items()):
+      for run, (child, job) in list(active.items()):
         code = child.poll()
         if code is None and not is_over(run):
           continue
         if code is None:
           programs.stop(child)
         del active[run]
+        free.append(job)
         yield run, code, len(waiting) + len(active)
   finally:
-    programs.stop(*active.values())
+    programs.stop(*(child for child, _ in active.values()))
 
 
 @contextlib.contextmanager
-def _gpu_of(job: int, jobs: int) -> Iterator[None]:
-  """Shows the GPU of a job to the programs that are started within."""
-  gpus = values.names(os.environ.get(_GPUS, ''))
-  if jobs == 1 or len(gpus) < 2:
+def _gpus_of(job: int, jobs: int) -> Iterator[None]:
+  """Shows the GPUs of a job to the programs that are started within."""
+  before = os.environ.get(_GPUS, '')
+  if not (gpus := values.names(before)):
     yield
     return
-  before = os.environ[_GPUS]
-  os.environ[_GPUS] = gpus[job % len(gpus)]
+  # If there are more jobs than GPUs, several jobs share a GPU.
+  os.environ[_GPUS] = ','.join(gpus[job % len(gpus)::jobs])
   try:
     yield
   finally:

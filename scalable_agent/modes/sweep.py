@@ -296,8 +296,8 @@ def main() -> int:
                       metavar='DIRECTORY', help='Directory of all trials.')
   parser.add_argument('--search', action='append', required=True,
                       metavar='NAME=A,B,C',
-                      help='A setting and its values, with ; between values '
-                      'that contain commas. May be repeated.')
+                      help='A setting and its values. May be repeated. Values '
+                      'that contain commas: "NAME=A,B;C,D", with quotes.')
   parser.add_argument('--num_trials', type=int, default=12, metavar='NUMBER',
                       help='Number of trials. Default: %(default)s.')
   parser.add_argument('--rungs', required=True, metavar='FRAMES,FRAMES',

@@ -31,15 +31,12 @@ def split(
     observation: structs.Nest) -> tuple[structs.Nest, structs.Nest | None]:
   """Splits an observation, or its spec, into torso input and instruction.
 
-  A dictionary of one array becomes this array. `achieved_goal` is left out of
-  the observations of goal environments, because `observation` contains it. A
-  mask of actions is left out, too, see `masks`.
+  A dictionary of one array becomes this array. Parts that are `not_seen`, and a
+  mask of actions, see `masks`, are left out.
   """
   if not isinstance(observation, collections.abc.Mapping):
     return observation, None
-  hidden = {'instruction'}
-  if {'observation', 'desired_goal'} <= observation.keys():
-    hidden.add('achieved_goal')
+  hidden = {'instruction', *not_seen(observation)}
   if masks.of(observation) is not None:
     hidden.add(masks.NAME)
   seen = {name: part for name, part in sorted(observation.items())
@@ -47,6 +44,15 @@ def split(
   if len(seen) == 1:
     [seen] = seen.values()
   return seen, observation.get('instruction')
+
+
+def not_seen(observation: collections.abc.Mapping[str, object]) -> set[str]:
+  """Returns the names of parts that no agent sees.
+
+  The `achieved_goal` of a goal environment is contained in its `observation`.
+  """
+  is_twice = {'observation', 'desired_goal'} <= observation.keys()
+  return {'achieved_goal'} if is_twice else set()
 
 
 class InstructionEncoder(tf.keras.layers.Layer):

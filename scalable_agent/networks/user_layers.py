@@ -12,9 +12,6 @@ import tensorflow as tf
 _variables: weakref.WeakValueDictionary[int, tf.Variable] = (
     weakref.WeakValueDictionary())
 
-# Functions of users, with the specs of the inputs, whose layers were compiled.
-_compiled: set[str] = set()
-
 # Layers that learn only where Keras trains a model.
 _OF_TRAINING = (tf.keras.layers.BatchNormalization,
                 tf.keras.layers.SpectralNormalization)
@@ -65,8 +62,6 @@ def _check_graph(function: Callable[..., structs.Nest],
   """Compiles for any batch size; ConfigError for variables not `known`."""
   specs = tf.nest.map_structure(
       lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), inputs)
-  if (key := f'{who} {specs}') in _compiled:
-    return
   compiled = tf.function(
       function, autograph=False).get_concrete_function(*specs)
   own = {(v if isinstance(v, tf.Variable) else v.value).ref() for v in known}
@@ -78,7 +73,6 @@ def _check_graph(function: Callable[..., structs.Nest],
           'would be neither learned nor saved. Make weights with add_weight '
           '(for fixed numbers, trainable=False), or of Keras layers in '
           'attributes.')
-  _compiled.add(key)
 
 
 def _check(layer: tf.keras.layers.Layer, who: str, name: str,

@@ -41,7 +41,8 @@ class Agent:
     """Makes an agent; RuntimeError with TensorFlow 2 switched off."""
     if not tf.compat.v1.executing_eagerly_outside_functions():
       raise RuntimeError(
-          'The agent needs TensorFlow 2: leave out tf.disable_v2_behavior().')
+          'The agent needs TensorFlow 2: leave out tf.disable_v2_behavior() '
+          'and tf.Graph().')
     self._num_actions = num_actions
     self._shape: tuple[int, ...] = ()
     self._lock = threading.Lock()  # Of the first call: actors are threads.
