@@ -420,6 +420,15 @@ class AwkwardError(Exception):
     self.unpicklable = lambda: None
 
 
+class Prints(_Fake):
+  """Prints in all steps."""
+
+  def step(self, action):
+    print('A step.', flush=True)
+    print('A step.', file=sys.stderr, flush=True)
+    return super().step(action)
+
+
 class Raises(_Fake):
   """Raises in step 2, if it was seeded with 1."""
 

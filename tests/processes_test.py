@@ -5,6 +5,7 @@ import ast
 import collections
 import contextlib
 import ctypes
+import errno
 import fcntl
 import functools
 import io
@@ -835,6 +836,22 @@ class LifeTest(parameterized.TestCase):
     process.communicate()
 
   @pytest.mark.slow
+  def test_environments_may_print_to_a_full_disk(self):
+    program = textwrap.dedent("""
+        import numpy as np
+        import fake_environments
+        from scalable_agent import environments
+        with environments.make_vec(['fake/Prints-v0'], [0]) as env:
+          env.initial()
+          for _ in range(3):
+            env.step(np.zeros([1], np.int32))
+        """)
+    with open('/dev/full', 'w') as full:
+      subprocess.run(
+          [sys.executable, '-c', program], stdout=full, stderr=full, check=True,
+          env={**os.environ, 'PYTHONPATH': os.pathsep.join([_ROOT, _TESTS])})
+
+  @pytest.mark.slow
   def test_processes_of_environments_die_with_a_killed_program(self):
     process, _ = self.start('fake/Children-v0')
     process.kill()
@@ -925,6 +942,31 @@ class EndTest(absltest.TestCase):
       processes.end([mine])
       self.assertEqual(processes._started, [other])
     other.is_alive.assert_not_called()
+
+
+class PrintErrorTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (MemoryError(), 'there is not enough memory.', True),
+      (errors.DivergedError('It is nan.'), 'It is nan.', False),
+      (KeyError('a bug'), '', False))
+  def test_what_was_before_an_error_of_the_disk_is_said(
+      self, first, text, is_out_of_memory):
+    self.enter_context(mock.patch.object(console, 'is_out_of_memory', False))
+    with contextlib.redirect_stderr(io.StringIO()) as output:
+      try:
+        try:
+          try:
+            raise first
+          finally:
+            raise OSError(errno.ENOSPC, 'full')
+        except OSError as e:
+          raise errors.SaveError('No checkpoint.') from e
+      except errors.SaveError as e:
+        console.print_error(e, all_frames=False)
+    self.assertEqual(output.getvalue().splitlines(), [
+        f'scalable_agent: {line}' for line in (text, 'No checkpoint.') if line])
+    self.assertEqual(console.is_out_of_memory, is_out_of_memory)
 
 
 class ProgramsTest(parameterized.TestCase):
@@ -1087,6 +1129,11 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/workers',
+         catches='test_environments_may_print_to_a_full_disk', rows=(
+        ('a full disk ends environments', '  console.survive_full_disks()\n',
+         ''),
+    )),
     dict(file='modes/running', catches='test_jobs_share_the_gpus', rows=(
         ('all jobs have the place of the first', 'free.pop(0)', 'free[0]'),
         ('a job has one GPU', '::jobs])', '])'),

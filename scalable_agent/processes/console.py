@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 import contextlib
+import errno
 import io
 import os
 import subprocess
@@ -26,7 +27,7 @@ class Output(io.TextIOBase):
   """Writes to a file; drops output when the disk is full.
 
   The output of a run may be on the disk of the checkpoints. A full disk must
-  not end the run.
+  not end the run, and nor must a terminal that was closed.
   """
 
   def __init__(self, file: TextIO) -> None:
@@ -58,8 +59,13 @@ def _full_disks_ignored() -> Iterator[None]:
   try:
     yield
   except OSError as e:
-    if e.errno not in errors.NO_ROOM:
+    if e.errno not in (*errors.NO_ROOM, errno.EIO):  # EIO: a lost terminal.
       raise
+
+
+def survive_full_disks() -> None:
+  """Drops what environments of this process print when the disk is full."""
+  sys.stdout, sys.stderr = map(Output, (sys.stdout, sys.stderr))
 
 
 @contextlib.contextmanager
@@ -119,18 +125,29 @@ def print_error(error: BaseException, all_frames: bool) -> None:
 
   `all_frames` also prints the frames of this program.
   """
+  global is_out_of_memory
   if isinstance(error, errors.UserCodeError):
     with contextlib.suppress(OSError):
       print(error.all_frames if all_frames else error.frames,
             file=sys.stderr, end='')
   if isinstance(error, errors.SaveError):
     # The run may have been ending already, because of another error.
-    first = error.__context__
-    while first and not isinstance(first, errors.UserError):
-      first = first.__context__
-    if first:
-      print_error(first, all_frames)
+    for first in _contexts(error):
+      if isinstance(first, errors.UserError):
+        print_error(first, all_frames)
+        break
+      if not isinstance(first, OSError) and (text := errors.in_a_line(first)):
+        print_last_line(text)
+        is_out_of_memory = True
+        break
   print_last_line(str(error))
+
+
+def _contexts(error: BaseException) -> Iterator[BaseException]:
+  """Yields the errors that an error has followed, the latest first."""
+  while error.__context__:
+    error = error.__context__
+    yield error
 
 
 def print_last_line(text: str) -> None:

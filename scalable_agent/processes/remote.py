@@ -17,6 +17,7 @@ from typing import Any
 
 import gymnasium
 from scalable_agent import errors
+from scalable_agent.processes import console
 from scalable_agent.processes import processes
 from scalable_agent.processes import starts
 from scalable_agent.processes import user_code
@@ -151,6 +152,7 @@ def _limit_waits(pipe: connection.Connection, timeout_s: float) -> None:
 
 def _serve(pipe: connection.Connection, make: Callable[[], object]) -> None:
   """Runs in the process: answers calls until the pipe is closed."""
+  console.survive_full_disks()
   with contextlib.suppress(EOFError, ConnectionError):
     instance, error = _try(make)
     pipe.send((None, error))

@@ -23,6 +23,7 @@ import gymnasium
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.experience import structs
+from scalable_agent.processes import console
 from scalable_agent.processes import processes
 from scalable_agent.processes import shared_arrays
 from scalable_agent.processes import starts
@@ -284,6 +285,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
   """Runs in a worker: obeys commands until their pipe is closed."""
   if not has_warnings:
     warnings.simplefilter('ignore')
+  console.survive_full_disks()
   exchange = shared_arrays.open_exchange(shared)
   command, envs = None, []
   while command != _CLOSE:

@@ -323,12 +323,12 @@ class Log:
       if not self._is_first_update:
         self._draw(panel, measured)
       panel.close()  # Later lines are printed below the panel.
+    if self._unwritten and self._last_notes:  # The end of each curve.
+      self._write_summary(self._unwritten)
     if is_stopped:
       how = '' if self._config.deterministic else ' with a checkpoint'
       print(f'\nStopping{how}.{signals.hint(self._context.stop)}')
     print(measured)
-    if self._unwritten and self._last_notes:  # The end of each curve.
-      self._write_summary(self._unwritten)
     if self._feed.updates_per_step is not None:
       messages.print_updates(
           self._learner.num_updates, self._feed.updates_per_step)

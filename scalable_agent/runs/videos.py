@@ -86,9 +86,10 @@ class Videos:
     try:
       with _pipe() as (announced, announce_fd):
         self._process = subprocess.Popen(
-            self._command, text=True, stdin=subprocess.DEVNULL,
-            env=_environment(announce_fd), pass_fds=[announce_fd],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self._command, text=True, errors='replace',
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env=_environment(announce_fd),
+            pass_fds=[announce_fd])
     except OSError as e:  # A run does not end because a video fails.
       print(f'No video: {e.strerror}.', flush=True)
       return
