@@ -186,7 +186,7 @@ def main(argv: Sequence[str]) -> int:
   try:
     config = config_of(flags.FLAGS)
     with contextlib.ExitStack() as stack:
-      if config.mode == 'train':
+      if config.mode in ('train', 'suite'):
         stack.enter_context(contextlib.redirect_stdout(
             console.Output(sys.stdout)))
       run = import_mode(config)

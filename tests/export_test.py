@@ -10,10 +10,12 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import gymnasium
 import in_process
 import numpy as np
 import pytest
 from scalable_agent import algorithms
+from scalable_agent.environments import units
 from scalable_agent.experience import structs
 from scalable_agent.modes import export
 from scalable_agent.modes import loading
@@ -160,12 +162,19 @@ class ModuleTest(absltest.TestCase):
 
 
   def test_goals_that_are_no_input(self):
+    names = ('achieved_goal', 'desired_goal', 'observation')
     vector = structs.ArraySpec((3,), np.dtype(np.float32))
-    _, module = _untrained(dict.fromkeys(
-        ('achieved_goal', 'desired_goal', 'observation'), vector), _CONTINUOUS)
-    self.assertEqual([*module.inputs], [
-        'observation_desired_goal', 'observation_observation'])
-    module.step(**{name: tf.ones([2, 3]) for name in module.inputs})
+    loaded, module = _untrained(dict.fromkeys(names, vector), _CONTINUOUS)
+    description = units.describe(
+        gymnasium.spaces.Dict({
+            name: gymnasium.spaces.MultiBinary(3) for name in names}),
+        gymnasium.spaces.Box(-1, 1, (2,)))
+    counted = export.ExportedAgent(
+        loaded.agent, loaded.spec._replace(units=description), False)
+    for one, dtype in (module, tf.float32), (counted, tf.int32):
+      self.assertEqual([*one.inputs], [
+          'observation_desired_goal', 'observation_observation'])
+      one.step(**{name: tf.ones([2, 3], dtype) for name in one.inputs})
 
 
 class BoundsTest(parameterized.TestCase):

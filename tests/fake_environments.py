@@ -421,7 +421,10 @@ class AwkwardError(Exception):
 
 
 class Prints(_Fake):
-  """Prints in all steps."""
+  """Prints at the start and in all steps."""
+
+  def __init__(self):
+    print('Built.', flush=True)
 
   def step(self, action):
     print('A step.', flush=True)

@@ -944,12 +944,33 @@ class EndTest(absltest.TestCase):
     other.is_alive.assert_not_called()
 
 
+class OutputTest(absltest.TestCase):
+
+  def test_some_errors_are_dropped(self):
+    for code, dropped, is_raised in (
+        (errno.EIO, (), False), (errno.ENOSPC, (), False),
+        (errno.EPIPE, (), True), (errno.EPIPE, [errno.EPIPE], False)):
+      output = console.Output(mock.Mock(
+          write=mock.Mock(side_effect=OSError(code, ''))), dropped)
+      with (self.assertRaises(OSError) if is_raised
+            else contextlib.nullcontext()):
+        output.write('text')
+
+  def test_what_environments_may_ask_of_a_stream(self):
+    with tempfile.TemporaryFile('w', errors='replace') as file:
+      output = console.Output(file)
+      output.reconfigure(line_buffering=True)
+      output.buffer.write(b'1')
+      self.assertEqual((output.errors, output.encoding, output.line_buffering),
+                       ('replace', file.encoding, True))
+
+
 class PrintErrorTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (MemoryError(), 'there is not enough memory.', True),
       (errors.DivergedError('It is nan.'), 'It is nan.', False),
-      (KeyError('a bug'), '', False))
+      (KeyError('a bug'), None, False))
   def test_what_was_before_an_error_of_the_disk_is_said(
       self, first, text, is_out_of_memory):
     self.enter_context(mock.patch.object(console, 'is_out_of_memory', False))
@@ -964,8 +985,13 @@ class PrintErrorTest(parameterized.TestCase):
           raise errors.SaveError('No checkpoint.') from e
       except errors.SaveError as e:
         console.print_error(e, all_frames=False)
-    self.assertEqual(output.getvalue().splitlines(), [
-        f'scalable_agent: {line}' for line in (text, 'No checkpoint.') if line])
+    *before, last = output.getvalue().splitlines()
+    self.assertEqual(last, 'scalable_agent: No checkpoint.')
+    if text:
+      self.assertEqual(before, [f'scalable_agent: {text}'])
+    else:
+      self.assertIn('Traceback', before[0])
+      self.assertEqual(before[-1], "KeyError: 'a bug'")
     self.assertEqual(console.is_out_of_memory, is_out_of_memory)
 
 
@@ -1131,8 +1157,17 @@ class StartTest(absltest.TestCase):
 MUTATIONS = (
     dict(file='processes/workers',
          catches='test_environments_may_print_to_a_full_disk', rows=(
-        ('a full disk ends environments', '  console.survive_full_disks()\n',
+        ('a full disk ends environments', '  console.survive_lost_output()\n',
          ''),
+    )),
+    dict(file='processes/remote',
+         catches='test_environments_may_print_to_a_full_disk', rows=(
+        ('a full disk ends questions', '  console.survive_lost_output()\n',
+         ''),
+    )),
+    dict(file='processes/console', catches='test_some_errors_are_dropped',
+         rows=(
+        ('a lost terminal ends the run', 'errno.EIO, ', ''),
     )),
     dict(file='modes/running', catches='test_jobs_share_the_gpus', rows=(
         ('all jobs have the place of the first', 'free.pop(0)', 'free[0]'),

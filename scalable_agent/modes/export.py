@@ -37,8 +37,8 @@ class ExportedAgent(tf.Module):
   """An agent whose functions take and return named tensors.
 
   `B`, the number of environments, is free. Inputs depend on the agent:
-  `observation`, or `observation_NAME` for each part of a dictionary, where all
-  but ASCII letters and digits in a name become `_`, and
+  `observation`, or `observation_NAME` for each part of a dictionary that the
+  agent sees, where all but ASCII letters and digits in a name become `_`, and
   `observation_instruction` is string `[B]`; `last_action` and `reward` with
   `--use_last_action_reward`; with a memory `done`, and `c` and `h` of an LSTM,
   or `state_1`, ... of another core. Observations and actions have the units of
@@ -76,7 +76,7 @@ class ExportedAgent(tf.Module):
     # The space of each input that is counted.
     self._counted = {
         self.names_of_parts.get(name, 'observation'): space
-        for name, space in self._units.counted.items()}
+        for name, space in self._units.counted.items() if name in parts}
     self.inputs = {
         self.names_of_parts.get(name, 'observation'): tensor(part)
         for name, part in parts.items()}
@@ -266,8 +266,7 @@ def export(config: config_lib.Config) -> str:
   try:
     with logdirs.unfinished(parent) as unfinished:
       new = os.path.join(unfinished, 'agent')
-      with layers.root_logger_kept():
-        tf.saved_model.save(module, new, signatures=module.signatures())
+      _save(module, new)
       with open(os.path.join(new, 'agent.json'), 'w', encoding='utf-8') as f:
         json.dump(_description(loaded, module), f, indent=1)
       tflite = ''
@@ -275,10 +274,6 @@ def export(config: config_lib.Config) -> str:
         tflite = _add_tflite(module, new, config.export_format == 'tflite')
       path = logdirs.rename_to_free_name(
           new, os.path.join(parent, str(loaded.num_env_frames)))
-  except AssertionError as e:  # Of TensorFlow, about a variable or a table.
-    raise errors.ConfigError(
-        'TensorFlow cannot save the network, which has a variable or a table '
-        'that is in no attribute of a Keras layer.') from e
   except (OSError, tf.errors.OpError) as e:
     raise errors.ConfigError(
         f'{parent} cannot be written: {errors.reason(e)}.') from e
@@ -288,6 +283,18 @@ def export(config: config_lib.Config) -> str:
         + ', '.join(f'{name} {spec.dtype.name} {spec.shape}'
                     for name, spec in module.inputs.items()), flush=True)
   return path
+
+
+def _save(module: ExportedAgent, directory: str) -> None:
+  """Saves a module; ConfigError for a table that TensorFlow cannot save."""
+  signatures = module.signatures()
+  try:
+    with layers.root_logger_kept():
+      tf.saved_model.save(module, directory, signatures=signatures)
+  except AssertionError as e:
+    raise errors.ConfigError(
+        'TensorFlow cannot save a table of the network. Make tables attributes '
+        'of Keras layers, or items of lists or dictionaries there.') from e
 
 
 def _description(loaded: loading.LoadedAgent,

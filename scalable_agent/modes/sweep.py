@@ -39,6 +39,7 @@ from typing import NamedTuple
 import numpy as np
 from scalable_agent import errors
 from scalable_agent.modes import running
+from scalable_agent.processes import console
 from scalable_agent.processes import programs
 from scalable_agent.processes import starts
 from scalable_agent.runs import logdirs
@@ -255,15 +256,13 @@ def report(trials: list[Trial], sweep: Sweep, rungs: list[int],
   except OSError as e:
     print(f'The report cannot be written to {out}: {errors.reason(e)}.')
   except ImportError:
-    print('There is no picture without matplotlib: pip install '
-          '"scalable_agent[plot]".')
+    print('For a picture: pip install "scalable_agent[plot]".')
 
 
 def parse_space(values: list[str]) -> dict[str, list[str]]:
   """Returns the values by setting of `NAME=A,B,..` or `NAME=A;B;..`.
 
-  Raises:
-    ValueError: a text is of another form; a name, or its value, is there twice.
+  Raises ValueError for another form, or a name or a value that is there twice.
   """
   space: dict[str, list[str]] = {}
   for value in values:
@@ -275,7 +274,7 @@ def parse_space(values: list[str]) -> dict[str, list[str]]:
       raise ValueError(f'--search={name}=... is there twice.')
     space[name] = found
     if len(set(found)) < len(found):
-      raise ValueError(f'--search={value} has a value twice (or needs ;).')
+      raise ValueError(f'--search={value} has a value twice; or use "A,B;C".')
   return space
 
 
@@ -324,6 +323,7 @@ def main() -> int:
     parser.error('The least are --keep=2, --jobs=1, --num_trials=1, --seed=0.')
   for number in signal.SIGTERM, signal.SIGINT:  # `finally` stops all programs.
     signal.signal(number, lambda *_: sys.exit(1))
+  console.survive_lost_output()
   trials = draw(space, args.num_trials, args.seed)
   names = {flag.lstrip('-').partition('=')[0] for flag in args.flags}
   if 'logdir' in names:

@@ -1,13 +1,14 @@
 # Copyright 2026 The scalable_agent Authors. Licensed under Apache 2.0.
 """Output that survives full disks, and the end of the program."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 import contextlib
 import errno
 import io
 import os
 import subprocess
 import sys
+import traceback
 from typing import NoReturn, TextIO
 
 from scalable_agent import errors
@@ -24,24 +25,37 @@ _GREP_TIMEOUT_S = 1.
 
 
 class Output(io.TextIOBase):
-  """Writes to a file; drops output when the disk is full.
+  """Writes to a file; drops output for a full disk or a closed terminal.
 
   The output of a run may be on the disk of the checkpoints. A full disk must
-  not end the run, and nor must a terminal that was closed.
+  not end the run, and nor must a terminal that was closed (EIO).
   """
 
-  def __init__(self, file: TextIO) -> None:
+  def __init__(self, file: TextIO, dropped: Collection[int] = ()) -> None:
+    """Wraps a file; also drops output for the error codes `dropped`."""
     super().__init__()
     self._file = file
+    self._dropped = (*errors.NO_ROOM, errno.EIO, *dropped)
+
+  def __getattr__(self, name: str) -> object:
+    return getattr(self._file, name)
 
   def write(self, text: str) -> int:
-    with _full_disks_ignored():
+    with self._errors_dropped():
       self._file.write(text)
     return len(text)
 
   def flush(self) -> None:
-    with _full_disks_ignored():
+    with self._errors_dropped():
       self._file.flush()
+
+  @contextlib.contextmanager
+  def _errors_dropped(self) -> Iterator[None]:
+    try:
+      yield
+    except OSError as e:
+      if e.errno not in self._dropped:
+        raise
 
   def isatty(self) -> bool:
     return self._file.isatty()
@@ -53,19 +67,15 @@ class Output(io.TextIOBase):
   def encoding(self) -> str:  # type: ignore[override]
     return self._file.encoding
 
-
-@contextlib.contextmanager
-def _full_disks_ignored() -> Iterator[None]:
-  try:
-    yield
-  except OSError as e:
-    if e.errno not in (*errors.NO_ROOM, errno.EIO):  # EIO: a lost terminal.
-      raise
+  @property
+  def errors(self) -> str | None:  # type: ignore[override]
+    return self._file.errors
 
 
-def survive_full_disks() -> None:
-  """Drops what environments of this process print when the disk is full."""
-  sys.stdout, sys.stderr = map(Output, (sys.stdout, sys.stderr))
+def survive_lost_output() -> None:
+  """Lets prints of this process fail silently; for environments."""
+  sys.stdout, sys.stderr = (file and Output(file, [errno.EPIPE])
+                            for file in (sys.stdout, sys.stderr))
 
 
 @contextlib.contextmanager
@@ -136,10 +146,14 @@ def print_error(error: BaseException, all_frames: bool) -> None:
       if isinstance(first, errors.UserError):
         print_error(first, all_frames)
         break
-      if not isinstance(first, OSError) and (text := errors.in_a_line(first)):
+      if isinstance(first, OSError) or not isinstance(first, Exception):
+        continue
+      if text := errors.in_a_line(first):
         print_last_line(text)
         is_out_of_memory = True
-        break
+      else:
+        traceback.print_exception(first)
+      break
   print_last_line(str(error))
 
 

@@ -152,7 +152,7 @@ def _limit_waits(pipe: connection.Connection, timeout_s: float) -> None:
 
 def _serve(pipe: connection.Connection, make: Callable[[], object]) -> None:
   """Runs in the process: answers calls until the pipe is closed."""
-  console.survive_full_disks()
+  console.survive_lost_output()
   with contextlib.suppress(EOFError, ConnectionError):
     instance, error = _try(make)
     pipe.send((None, error))

@@ -285,7 +285,7 @@ def _work(commands: connection.Connection, done: connection.Connection,
   """Runs in a worker: obeys commands until their pipe is closed."""
   if not has_warnings:
     warnings.simplefilter('ignore')
-  console.survive_full_disks()
+  console.survive_lost_output()
   exchange = shared_arrays.open_exchange(shared)
   command, envs = None, []
   while command != _CLOSE:

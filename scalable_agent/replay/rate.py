@@ -127,7 +127,8 @@ class Rate:
     self._first_step = int(state['first_step'])
     self._first_update = int(state['first_update'])
     self._is_new_ratio = str(state['ratio']) != str(self._ratio)
-    # Earlier versions saved no number. A new number changes the ratio, too.
+    # Earlier versions saved no number. A new number of learners also
+    # changes the ratio.
     self.is_new_share = (
         int(state['num_learners']) != self._num_learners
         if 'num_learners' in state else self._is_new_ratio)
