@@ -459,7 +459,9 @@ MUTATIONS = (
     )),
     dict(file='processes/user_code',
          catches='test_layers_that_are_no_graphs_of_any_size', rows=(
-        ('several lines', "' '.join(found.text.split())", 'found.text'),
+        ('several lines', "' '.join(errors.in_words(found.text).split())",
+         'errors.in_words(found.text)'),
+        ('codes for bold text', 'errors.in_words(found.text)', 'found.text'),
     )),
     dict(file='networks/user_layers', catches='test_attention_can_be_used',
          rows=(

@@ -260,6 +260,11 @@ class ReportTest(absltest.TestCase):
       found = user_code.ErrorText.from_bytes(data)
       self.assertTrue(all(map(str.startswith, report, found)), found)
 
+  def test_a_report_has_all_of_an_error(self):
+    text = 'two lines:\n{{a}} and [Op:b] c'
+    self.assertEqual(user_code.report(ValueError(text)).text,
+                     f'ValueError: {text}')
+
   def test_error_can_be_pickled(self):
     error = user_code.ErrorText('ValueError: x', 'frames', 'all').error('catch')
     found = pickle.loads(pickle.dumps(error))
@@ -1155,6 +1160,11 @@ class StartTest(absltest.TestCase):
 
 # See `mutations.py`.
 MUTATIONS = (
+    dict(file='processes/user_code',
+         catches='test_a_report_has_all_of_an_error', rows=(
+        ('words of errors are left out',
+         'message = str(error)[:', 'message = errors.in_words(str(error))[:'),
+    )),
     dict(file='processes/workers',
          catches='test_environments_may_print_to_a_full_disk', rows=(
         ('a full disk ends environments', '  console.survive_lost_output()\n',

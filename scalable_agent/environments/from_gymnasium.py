@@ -135,7 +135,6 @@ class WrappedVector:
         raw, self._nothing if is_same_step else terminated)
     last: base.Observation | tuple[()] = ()
     if done.any():
-      last = map_nests(np.copy, observation)
       if 'final_obs' in info:
         last = self._final(info['final_obs'], done, terminated)
       elif is_same_step and is_cut.any() and self._learns:
@@ -143,6 +142,8 @@ class WrappedVector:
             f'{self._level_name} resets in the step of an end, but has no '
             "info['final_obs'], the last observation before a time limit: add "
             'this, or make the vector with AutoresetMode.NEXT_STEP.')
+      else:
+        last = map_nests(np.copy, observation)
       if self._mode == _AutoresetMode.DISABLED:
         raw, _ = self._env.reset(options={'reset_mask': done})
         observation = self._convert(raw, self._nothing)

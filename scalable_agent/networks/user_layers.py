@@ -49,10 +49,10 @@ def call(layer: tf.keras.layers.Layer, part: str, name: str, flag: str,
     with tf.name_scope(part):
       return layer(*args)
 
-  outputs = named(*inputs)
-  _check(layer, f'The {part} of {name}', name, flag)
+  outputs, who = named(*inputs), f'The {part} of {name}'
+  _check(layer, who, name, flag)
   if not tf.config.functions_run_eagerly():  # For a debugger.
-    _check_graph(named, layer.variables, f'The {part} of {name}', inputs)
+    _check_graph(named, layer.variables, who, inputs)
   return outputs
 
 

@@ -68,7 +68,7 @@ def report(error: BaseException,
     method: the name of the method.
   """
   try:
-    message = errors.in_words(str(error))[:_MAX_MESSAGE_LENGTH]
+    message = str(error)[:_MAX_MESSAGE_LENGTH]
   except Exception:
     message = '(no text)'
   frames = traceback.extract_tb(error.__traceback__)
@@ -195,6 +195,7 @@ def errors_explained(who: str) -> Iterator[None]:
     raise
   except (Exception, SystemExit) as e:
     found = report(e)
-    in_a_line = ' '.join(found.text.split())  # Keras explains in many lines.
+    # Keras explains in many lines, with codes for bold text.
+    in_a_line = ' '.join(errors.in_words(found.text).split())
     raise found._replace(text=in_a_line).error(
         who, errors.UserCodeError) from e
